@@ -165,13 +165,21 @@ def listed_cases():
     case("run: huber")(ran(PROBLEM, {"problem.kind": "huber", "rule.kind": "fedfv"}))
 
 
-@case("sweep")
-def sweep(kept, scratch):
+def study_in(scratch):
     study = PROBLEM + '[grid]\nrule.kind = ["fedavg", "retain"]\nepsilon = [0.1, 0.2]\n'
     (scratch / "study.toml").write_text(study)
-    done = fedstay.sweep(scratch / "study.toml", store=scratch / "study.db", threads=2)
-    columns = {name: column for name, column in plain(done.columns).items() if name != "key"}
-    (kept / "columns.json").write_text(json.dumps(columns))
+    return scratch / "study.toml"
+
+
+def columns_of(done):
+    """What a sweep came to, without the names of its runs."""
+    return {name: column for name, column in plain(done.columns).items() if name != "key"}
+
+
+@case("sweep")
+def sweep(kept, scratch):
+    done = fedstay.sweep(study_in(scratch), store=scratch / "study.db", threads=2)
+    (kept / "columns.json").write_text(json.dumps(columns_of(done)))
 
 
 @case("tau")
@@ -231,11 +239,59 @@ def flower_cases():
         keep(start(strategy, grid, timeout=0.05), kept)
 
 
+def flare_cases():
+    """Runs through FLARE's own messages, between sites inside this process, which the tests have."""
+    sys.path.insert(0, str(TESTS.with_name("tests_flare")))
+    from bowls import START as FIRST
+    from bowls import STEP_SIZE
+    from bowls import bowls as sites
+    from fedstay.flare import FedStay
+    from inside import Inside, run
+
+    def flared(rule, **options):
+        def do(kept, scratch):
+            weights = {"a": [FIRST[:2]], "b": FIRST[2:]}
+            more = {"step_size": STEP_SIZE, "rounds": 12, "weights": weights, "wait": 0.0}
+            strategy = FedStay(rule, **more, **options)
+            keep(run(strategy, Inside(sites()), out=scratch / "out"), kept)
+
+        return do
+
+    case("flare: fedavg")(flared("fedavg"))
+    case("flare: ada-gd")(flared(fedstay.AdaGd(delta=0.1)))
+    case("flare: retain")(flared("retain"))
+    case("flare: preview")(flared("fedavg", policy="preview"))
+    case("flare: evaluated")(flared("fedavg", evaluate_every=3, evaluate_leavers=True))
+
+
+def ray_cases():
+    @case("ray: sweep")
+    def swept(kept, scratch):
+        """On a cluster of two workers: what one machine computes, whichever worker computed it."""
+        import fedstay.ray
+        import ray
+
+        study = study_in(scratch)
+        here = {"_node_ip_address": "127.0.0.1", "include_dashboard": False}
+        ray.init(num_cpus=2, log_to_driver=False, **here)
+        try:
+            done = fedstay.ray.sweep(study, store=scratch / "ray.db")
+        finally:
+            ray.shutdown()
+        alone = fedstay.sweep(study, store=scratch / "alone.db", threads=2)
+        assert columns_of(done) == columns_of(alone)
+        (kept / "columns.json").write_text(json.dumps(columns_of(done)))
+
+
 def main(folder, pattern):
     listed_cases()
     if importlib.util.find_spec("flwr"):
         os.environ["FLWR_TELEMETRY_ENABLED"] = "0"
         flower_cases()
+    if importlib.util.find_spec("nvflare"):
+        flare_cases()
+    if importlib.util.find_spec("ray"):
+        ray_cases()
     results = {}
     for name, do in CASES.items():
         if not fnmatchcase(name, pattern):

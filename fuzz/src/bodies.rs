@@ -4,8 +4,9 @@
 use fedstay::ledger::Ledger;
 use fedstay::record::RoundLine;
 use fedstay_cli::command::step::answer;
-use fedstay_sim::data::{Csv, DataError, Load, LoadedData, Mnist, Npz};
-use fedstay_sim::experiment::Experiment;
+use fedstay_sim::data::table::{DecimalSign, Reading};
+use fedstay_sim::data::{Csv, DataError, Draw, LabelColumn, Load, LoadedData, Mnist, Npz, Table};
+use fedstay_sim::experiment::{Experiment, read_table};
 use fedstay_sim::run::read_rounds;
 use std::io::Write;
 use std::path::Path;
@@ -86,6 +87,23 @@ pub fn csv(bytes: &[u8]) {
     with_file("mine.csv", bytes, |path| {
         let delimiter = if how & 2 == 0 { ',' } else { ';' };
         data(Csv { header: how & 1 == 0, delimiter, ..Csv::new(path) }.load());
+    });
+}
+
+/// A table as it is, text or Parquet. The first byte decides how it is read.
+pub fn table(bytes: &[u8]) {
+    let (how, bytes) = bytes.split_first().unwrap_or((&0, &[]));
+    with_file("mine.csv", bytes, |path| {
+        let mut table = Table::new(path);
+        table.label = Some(LabelColumn::Index(usize::from(how & 3)));
+        table.header = how & 8 == 0;
+        if how & 4 != 0 {
+            table.decimal = DecimalSign::Comma;
+        }
+        data(table.load());
+        if let Ok(reading) = Reading::of(&table, Draw::default()) {
+            assert!(read_table(&reading.experiment()).is_ok(), "{}", reading.experiment());
+        }
     });
 }
 

@@ -55,6 +55,10 @@ pub const ROUNDS: &str = r#"{"schema":"fedstay.rounds/1","version":"0.1.0","rule
 /// A table, preceded by the byte that says how to read it.
 pub const CSV: &str = "\0height,width,class\n1.5,2,a\n-3,4e3,b\n5,0.1,\"a\"\n1,1,b\n2,2,a\n";
 
+/// A table with texts, blanks and days; its third column is the label.
+pub const TABLE: &str = "\u{3}site,age,seen,died\nOslo,1.5,2024-05-31,no\nBern,NA,2024-06-01,yes\n\
+    Oslo,4e3,,no\nBern,\"7\",2024-06-02T10:00:00Z,yes\n";
+
 /// When agents are there.
 pub const TRACE: &str = "agent,from,to\n0,1,40\n0,61,\n# away at first\n3,10,20\n";
 

@@ -22,7 +22,7 @@ from .policies import *  # noqa: F403  (likewise)
 from .pytorch import TorchAgent
 from .result import Departure, Picture, Result, read
 from .rules import *  # noqa: F403  (a rule's class is listed once, in `rules.__all__`)
-from .simulation import Agent, run, simulate
+from .simulation import Agent, baselines, run, simulate
 from .sweeps import Sweep, sweep
 from .worth import Worth
 
@@ -44,6 +44,7 @@ __all__ = [
     "TorchAgent",
     "Worth",
     "__version__",
+    "baselines",
     "callbacks",
     "read",
     "run",

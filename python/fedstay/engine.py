@@ -39,7 +39,7 @@ class Assessed(NamedTuple):
     accuracy: float | None = None
     #: The round in which it reported this loss, where it could not be asked about these weights.
     as_of: int | None = None
-    #: What else was measured, by name: `{"balanced": 0.8}`. A name is small letters, digits and `_`.
+    #: What else was measured, by name: `{"balanced": 0.8}`. A name is small letters, digits, `_` and `-`.
     #: Names that `fedstay list measures` has are shown as there, others as numbers of which more is
     #: better.
     measures: Mapping[str, float] = {}  # noqa: RUF012

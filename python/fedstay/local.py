@@ -206,8 +206,7 @@ class LocalAgents:
     def _bound(self, index: int, exact: bool) -> float | None:
         """Above what an agent's loss need not be known, if it need not be known exactly."""
         participant = self._participants[index]
-        alike = participant.behaviour in ("threshold", "never")
-        if exact or not self._early_exit or not alike:
+        if exact or not self._early_exit or not participant.is_plain:
             return None
         agent = self._agents[index]
         knows = getattr(agent, "trains", False) and callable(getattr(agent, "loss_above", None))

@@ -34,7 +34,7 @@ class TorchAgent:
         `lambda parameters: torch.optim.Adam(parameters, lr=1e-3)`. Without one (and without `train`)
         the agent reports its gradient and does not train.
     epochs, steps : int
-        How long it trains in a round: so many passes over the data, or so many batches.
+        How long it trains in a round: the passes over the data, or the batches.
     batch_size : int, optional
         Train on batches of this size, shuffled anew in every pass, instead of on the batches of `data`;
         these are then only what losses are measured in. `data` is a list of pairs of tensors then.

@@ -21,7 +21,7 @@ __all__ = ["Departure", "Picture", "Result", "read"]
 #: What runs measure besides the loss where their files do not say so.
 USUAL = [{"name": "accuracy", "label": "accuracy", "better": "higher", "unit": "share"}]
 
-#: So many agents that left are named in a line.
+#: The most agents that left that are named in a line.
 MOST_NAMED = 5
 
 

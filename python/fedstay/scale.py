@@ -15,12 +15,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ._core import policy_facts
+from ._core import asks_of_agents, policy_facts
 
 __all__ = ["Scale", "kind_of"]
 
-#: The rules that take a direction for a gradient of known length.
-READERS = ("ada-gd", "retain", "level", "stay")
 #: How many rounds are looked at together.
 ROUNDS = 5
 #: The ratio may be this many times too large or too small before anybody is told.
@@ -41,7 +39,8 @@ class Scale:
     """Compares promised with achieved changes of losses, for rules that rely on the promise."""
 
     def __init__(self, rule: Any, policy: Any) -> None:
-        readers = [kind for kind in [kind_of(rule)] if kind in READERS]
+        asks = asks_of_agents(rule) if rule is not None else []
+        readers = [kind_of(rule)] if "gradients" in asks else []
         readers += [name for name, _, reads in policy_facts(policy) if reads]
         self._reader = readers[0] if readers else None
         #: The agents that saw the model itself in the last round: loss there, and promised change.

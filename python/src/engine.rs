@@ -50,7 +50,7 @@ fn named(name: &str) -> PyResult<Measure> {
     match Measure::is_name(name) && is_free(name) {
         true => Ok(describe(name)),
         false => Err(PyError::new_err(format!(
-            "{name:?} cannot be the name of a measure: use small letters, digits and _, and no name that a \
+            "{name:?} cannot be the name of a measure: use small letters, digits, _ and -, and no name that a \
              summary uses for something else"
         ))),
     }
@@ -179,6 +179,7 @@ impl<'py> PyEngine<'py> {
                 behaviour: member.behaviour.clone().map(Cow::Owned),
                 score: told.score(),
                 as_of: told.as_of,
+                held_back: None,
             });
         }
         Ok(Assessment { agents, population: None, constant: None })

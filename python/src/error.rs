@@ -2,9 +2,10 @@
 
 use fedstay::AgentId;
 use fedstay::record::Header;
+use fedstay_sim::lock;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 pyo3::create_exception!(
     fedstay,
@@ -28,11 +29,11 @@ pub(crate) struct Raised(Arc<Mutex<Option<PyErr>>>);
 
 impl Raised {
     pub(crate) fn keep(&self, error: PyErr) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+        *lock(&self.0) = Some(error);
     }
 
     pub(crate) fn take(&self) -> Option<PyErr> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+        lock(&self.0).take()
     }
 
     /// The exception behind an error of the core, or the error itself.

@@ -3,6 +3,7 @@
 //! It has no logic of its own. Rules, behaviours and policies are what the core lists; the loop,
 //! the records and the verdict are the core's; Python gets them under the same names.
 
+mod baselines;
 mod bfloat16;
 mod convert;
 mod drive;
@@ -54,6 +55,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(lists::tau, module)?)?;
     module.add_function(wrap_pyfunction!(worth::worth_methods, module)?)?;
     module.add_function(wrap_pyfunction!(drive::drive, module)?)?;
+    module.add_function(wrap_pyfunction!(baselines::baselines, module)?)?;
     module.add_function(wrap_pyfunction!(native::run_experiment, module)?)?;
     module.add_function(wrap_pyfunction!(outcome::read_folder, module)?)?;
     module.add_function(wrap_pyfunction!(outcome::draw, module)?)?;

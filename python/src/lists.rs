@@ -76,11 +76,16 @@ pub(crate) fn refuse_loads(rule: &Bound<'_, PyAny>, place: &str) -> PyResult<()>
 }
 
 /// What a rule asks of agents beyond a direction and a loss: "corrections", if they are to correct
-/// every local step, and "rates", if they are to tell how well their groups are served.
+/// every local step, "rates", if they are to tell how well their groups are served, and "gradients",
+/// if it takes what they send for the gradient at the weights they received.
 #[pyfunction]
 pub(crate) fn asks_of_agents(rule: &Bound<'_, PyAny>) -> PyResult<Vec<&'static str>> {
     let facts = crate::rule::read(rule, &Raised::default())?.facts();
-    let asks = [(facts.corrects, "corrections"), (facts.reads_rates, "rates")];
+    let asks = [
+        (facts.corrects, "corrections"),
+        (facts.reads_rates, "rates"),
+        (facts.reads_gradients, "gradients"),
+    ];
     Ok(asks.into_iter().filter(|(asks, _)| *asks).map(|(_, what)| what).collect())
 }
 

@@ -7,7 +7,7 @@ use fedstay::record::RoundLine;
 use fedstay::{Book, Error, RoundRecord};
 use fedstay_draw::picture::{self, Subject};
 use fedstay_sim::experiment::{DEFAULT, Experiment, check_threads, default_under};
-use fedstay_sim::run::{Asked, Parting, Recorded, Trial, read_rounds};
+use fedstay_sim::run::{Asked, DepartureWeights, Recorded, Trial, read_rounds};
 use pyo3::prelude::*;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -113,7 +113,7 @@ fn run(
             summary.counterfactual = without.map_err(|why| why.to_string())?;
         }
         if folder.asked().story {
-            let told = trial.compare_with_alone(&mut summary, &Parting::default());
+            let told = trial.compare_with_alone(&mut summary, &DepartureWeights::default());
             told.map_err(|why| why.to_string())?;
         }
         let subject = Subject::ending(folder.path(), recorded, summary.clone());

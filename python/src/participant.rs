@@ -129,6 +129,12 @@ impl Participant {
         self.0.behaviour().repeats()
     }
 
+    /// Whether it only asks whether its loss is at most its target, and reports the truth.
+    #[getter]
+    fn is_plain(&self) -> bool {
+        self.0.behaviour().is_plain()
+    }
+
     /// Its target loss.
     #[getter]
     fn epsilon(&self) -> f64 {

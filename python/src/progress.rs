@@ -3,6 +3,7 @@
 
 use fedstay::{Book, Error, RoundRecord};
 use fedstay_draw::words::{RunProgress, duration};
+use fedstay_sim::lock;
 use fedstay_sim::run::Trial;
 use fedstay_sim::sweep::{Finished, Outcome, SweepWatch, Tally};
 use std::io::{IsTerminal, Write, stderr};
@@ -98,7 +99,7 @@ impl SweepProgress {
     }
 
     fn line(&self) -> std::sync::MutexGuard<'_, Line> {
-        self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        lock(&self.0)
     }
 }
 

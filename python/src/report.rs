@@ -47,7 +47,7 @@ use pyo3::prelude::*;
 #[pyclass(frozen, module = "fedstay")]
 pub(crate) struct Report {
     pub(crate) agent: AgentId,
-    told: Told,
+    told: GivenStanding,
     direction: Numbers,
     gradient: Option<Numbers>,
     pub(crate) reach: Option<f64>,
@@ -56,7 +56,7 @@ pub(crate) struct Report {
 }
 
 /// How close the agent is to leaving; without an ε of its own, the rule's counts.
-enum Told {
+enum GivenStanding {
     Open { loss: Loss, epsilon: Option<f64> },
     Private { tau: f64 },
 }
@@ -81,8 +81,8 @@ impl<'py> HeldReport<'py> {
     pub(crate) fn read(&self, usual: Option<f64>) -> PyResult<fedstay::Report<'_>> {
         let report = self.report.get();
         let standing = match report.told {
-            Told::Private { tau } => Standing::Private { tau },
-            Told::Open { loss, epsilon } => {
+            GivenStanding::Private { tau } => Standing::Private { tau },
+            GivenStanding::Open { loss, epsilon } => {
                 let epsilon = epsilon.or(usual).ok_or_else(|| {
                     let why = "has no `epsilon`, the loss at which it leaves; give it one, or give the \
                                rule one for all";
@@ -108,8 +108,10 @@ impl Report {
     /// A copy of a report of the core, with vectors of its own.
     pub(crate) fn of_core(py: Python<'_>, report: &fedstay::Report<'_>) -> Self {
         let told = match report.standing {
-            Standing::Open { loss, epsilon } => Told::Open { loss, epsilon: Some(epsilon) },
-            Standing::Private { tau } => Told::Private { tau },
+            Standing::Open { loss, epsilon } => {
+                GivenStanding::Open { loss, epsilon: Some(epsilon) }
+            }
+            Standing::Private { tau } => GivenStanding::Private { tau },
         };
         Self {
             agent: report.agent,
@@ -159,8 +161,8 @@ impl Report {
             (None, ..) => None,
         };
         let told = match (loss, epsilon, tau) {
-            (Some(loss), epsilon, None) => Told::Open { loss, epsilon },
-            (None, None, Some(tau)) => Told::Private { tau },
+            (Some(loss), epsilon, None) => GivenStanding::Open { loss, epsilon },
+            (None, None, Some(tau)) => GivenStanding::Private { tau },
             _ => return refuse("a report has either `loss` and `epsilon`, or `tau` alone"),
         };
         let read = |value: &Bound<'_, PyAny>, what| Numbers::new(value, what, Some(agent));
@@ -185,8 +187,8 @@ impl Report {
     #[getter]
     fn loss(&self) -> Option<f64> {
         match self.told {
-            Told::Open { loss, .. } => Some(loss.value()),
-            Told::Private { .. } => None,
+            GivenStanding::Open { loss, .. } => Some(loss.value()),
+            GivenStanding::Private { .. } => None,
         }
     }
 
@@ -194,8 +196,8 @@ impl Report {
     #[getter]
     fn epsilon(&self) -> Option<f64> {
         match self.told {
-            Told::Open { epsilon, .. } => epsilon,
-            Told::Private { .. } => None,
+            GivenStanding::Open { epsilon, .. } => epsilon,
+            GivenStanding::Private { .. } => None,
         }
     }
 
@@ -246,11 +248,11 @@ impl Report {
 
     fn __repr__(&self) -> String {
         let standing = match self.told {
-            Told::Open { loss, epsilon: Some(epsilon) } => {
+            GivenStanding::Open { loss, epsilon: Some(epsilon) } => {
                 format!("loss={}, epsilon={epsilon}", loss.value())
             }
-            Told::Open { loss, epsilon: None } => format!("loss={}", loss.value()),
-            Told::Private { tau } => format!("tau={tau}"),
+            GivenStanding::Open { loss, epsilon: None } => format!("loss={}", loss.value()),
+            GivenStanding::Private { tau } => format!("tau={tau}"),
         };
         format!("Report(agent={}, {standing})", self.agent.0)
     }

@@ -31,7 +31,7 @@ fn is_owner() -> bool {
     *OWNER.get_or_init(std::process::id) == std::process::id()
 }
 
-/// Takes note that the threads are this process's, for whoever is about to start them by other means.
+/// Takes note that the threads are this process's, for a caller that is about to start them by other means.
 pub(crate) fn own() {
     OWNER.get_or_init(std::process::id);
 }

@@ -174,7 +174,8 @@ TRAIN = {
     "the nonce of another round": (say(nonce="0123456789abcdef"), "another round's message"),
     "a nonce that is a number": (say(nonce=7), "another round's message"),
     "a nonce that is a list": (say(nonce=["0"]), "another round's message"),
-    "no nonce, as clients of fedstay 0.1 answer": (say(nonce=None), None),
+    "no nonce, where there was one before": (say(nonce=None), "it repeats no nonce"),
+    "a goodbye without a nonce": (say(leaves=True, nonce=None), "it repeats no nonce"),
     "a goodbye with another round's nonce": (
         say(leaves=True, nonce="0"),
         "another round's message",

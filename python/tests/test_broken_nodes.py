@@ -143,7 +143,7 @@ def test_which_nodes_were_set_aside_survives_a_restart(tmp_path):
 
 
 class Slow(Nodes):
-    """A grid whose node `late` answers only after so many seconds."""
+    """A grid whose node `late` answers only after some seconds."""
 
     def __init__(self, names, app, late, seconds):
         super().__init__(names, app)

@@ -2,9 +2,11 @@
 
 import doctest
 import importlib
+import importlib.metadata
 import importlib.util
 import inspect
 import pkgutil
+import re
 from pathlib import Path
 
 import fedstay
@@ -50,6 +52,15 @@ def test_there_are_examples():
         *documented(),
         "AdaGd",
     }
+
+
+def test_this_is_the_version_that_the_documents_say():
+    """A client of fedstay 0.1 is another one than those that are built from here."""
+    version = importlib.metadata.version("fedstay")
+    changes = (DOCS.parent / "CHANGELOG.md").read_text()
+    assert re.search(r"^## (\S+)", changes, re.MULTILINE)[1] == version
+    wheels = re.findall(r"fedstay-([0-9.]+)-cp", (DOCS / "flower.md").read_text())
+    assert wheels and set(wheels) == {version}
 
 
 @pytest.mark.parametrize("guide", ["python.md", "flower.md"])

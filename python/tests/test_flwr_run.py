@@ -69,8 +69,8 @@ def test_the_guides_app_runs_with_fedstay_beside_flower(federation, tmp_path):
     run(federation, app)
 
 
-@pytest.mark.skipif(not WHEELS, reason="needs a wheel in target/wheels")
 def test_the_guides_app_runs_with_fedstay_as_a_wheel_that_it_names(federation, tmp_path):
+    assert WHEELS, "scripts/test-python makes a wheel in target/wheels"
     app = convert("sklearn-logreg", tmp_path / "app")
     shown = re.search(
         r"<!-- python/tests/test_flwr_run.py adds this -->\n```toml\n(.*?)```",

@@ -82,7 +82,7 @@ def test_agents_that_left_are_not_shown_what_is_hidden():
 
 
 def joins(name, before):
-    """A grid on which somebody joins after so many rounds, and a callback that sees to it."""
+    """A grid on which somebody joins after some rounds, and a callback that sees to it."""
 
     def app_for():
         people = {**agents(), "d": Bowl(2, 2.2), "e": Bowl(2, 2.2)}

@@ -180,15 +180,19 @@ def test_an_overflow_is_dropped_in_loops_other_than_start_too():
     assert np.isfinite(arrays["w"].numpy()).all()
 
 
-def replaying(since):
-    """What b said before round `since` it says again for ever, word for word."""
+def replaying(since, without_nonce=False):
+    """What b said before round `since` it says again for ever, word for word, or but for its nonce."""
     old = []
 
     def train(reply, round):
         if round < since:
             old[:] = [dict(reply.content)]
             return reply
-        return Message(RecordDict(old[0]), reply_to=reply.asked)
+        content = RecordDict(old[0])
+        if without_nonce:
+            words = {k: v for k, v in content["fedstay"].items() if k != "nonce"}
+            content["fedstay"] = ConfigRecord(words)
+        return Message(content, reply_to=reply.asked)
 
     return app_with(train)
 
@@ -203,6 +207,24 @@ def test_an_old_report_that_is_sent_again_is_a_fault(rule):
     assert [(r, who) for r, who, _ in strategy.result.faults] == [(r, "b") for r in rounds[2:]]
     assert all("an old answer that was sent again" in why for *_, why in strategy.result.faults)
     assert [1 in line["agents"] for line in strategy.result.lines] == [r < 3 for r in rounds]
+
+
+def test_a_replay_without_its_nonce_is_a_fault(tmp_path):
+    """Taking the nonce out is no way around it, and not after a restart of the server either."""
+    result = survive(replaying(2, without_nonce=True), "fedavg", tmp_path / "run")
+    assert [(round, agent) for round, agent, _ in result.faults] == [(r, "b") for r in (2, 3, 4, 5)]
+    assert all("it repeats no nonce" in why for *_, why in result.faults)
+
+
+def test_a_client_that_knows_of_no_nonces_is_believed(tmp_path):
+    """Clients of fedstay 0.1 never repeat one."""
+
+    def train(reply, round):
+        words = {k: v for k, v in reply.content["fedstay"].items() if k != "nonce"}
+        reply.content["fedstay"] = ConfigRecord(words)
+        return reply
+
+    assert survive(app_with(train), "fedavg", tmp_path / "run").faults == []
 
 
 def test_an_old_report_is_a_fault_in_loops_other_than_start_too():

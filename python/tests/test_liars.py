@@ -81,7 +81,8 @@ def test_a_lie_in_numbers_costs_no_honest_member_its_place_or_what_it_began_with
 
 
 def test_an_old_report_does_not_hold_the_others_back():
-    """What b said in round 2, for ever: without its nonce it would be believed, and the model stay there."""
+    """What b said in round 2, for ever: if its nonce were not looked at, it would be believed, and the model
+    stay there."""
 
     def replay(reply, round, old={}):  # noqa: B006
         if round <= 2:

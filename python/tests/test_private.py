@@ -13,9 +13,11 @@ from fedstay.flower import (
     FedStay,
     TorchAgent,
     _agent,
+    _evaluate,
     agent_mod,
     agent_name,
     decide_and_report,
+    evaluate_and_report,
     report,
 )
 from fedstay.flower._private import Loss, inner_mods, privatiser
@@ -54,12 +56,24 @@ def trained(message, context):
     )
 
 
+def own_numbers(message, context):
+    """An app's own evaluate function, which knows nothing of privacy; one of its numbers is of its rows."""
+    loss = look(message, context)[0]
+    metrics = {"eval_loss": loss, "eval_acc": 0.5, "num-examples": 7, "public": 0.125}
+    return Message(RecordDict({"more": MetricRecord(metrics)}), reply_to=message)
+
+
+def evaluated(message, context):
+    return evaluate_and_report(agent_of(context), None, message, context)
+
+
 class Gate(Nodes):
     """Keeps what comes in and what leaves."""
 
-    def __init__(self, mods, train=trained, names="abc"):
+    def __init__(self, mods, train=trained, names="abc", evaluate=evaluated, train_mods=()):
         app = ClientApp(mods=mods)
-        app.train()(train)
+        app.train(mods=list(train_mods))(train)
+        app.evaluate()(evaluate)
         super().__init__(names, app)
         self.left = []
         for context in self.contexts.values():
@@ -69,6 +83,18 @@ class Gate(Nodes):
         reply = super().answer(message, context)
         self.left.append((context, message, reply))
         return reply
+
+    def reports(self):
+        """What the reports have."""
+        told = (reply.content for *_, reply in self.left if not reply.has_error())
+        return [content for content in told if "arrays" in content]
+
+    def evaluations(self):
+        """The numbers in everybody's evaluation of what is delivered."""
+        asked = [one for one in self.left if one[1].metadata.message_type == "evaluate"]
+        assert len(asked) >= 2
+        told = [reply.content for *_, reply in asked if not reply.has_error()]
+        return [{k: v for r in c.metric_records.values() for k, v in r.items()} for c in told]
 
     def exact(self):
         """How many replies have the exact loss or the exact gradient of what was received."""
@@ -86,14 +112,17 @@ class Gate(Nodes):
                 if isinstance(value, float)
             ]
             arrays = [a.numpy() for r in reply.content.array_records.values() for a in r.values()]
-            found += loss in numbers
+            # The loss after training is no less exact.
+            after = float(agent_of(context).loss_and_grad(own)[0])
+            found += loss in numbers or after in numbers
             found += any(np.allclose(array, slope, atol=1e-6) for array in arrays)
             found += any(np.array_equal(array, own) for array in arrays)
         return found
 
 
 def run(grid, strategy=None, rounds=4):
-    made = strategy or FedStay("fedavg", evaluate_at_end=False, wait=0.0, tries=1)
+    """Everything is as it usually is: all agents also evaluate what is delivered."""
+    made = strategy or FedStay("fedavg", wait=0.0, tries=1)
     return start(made, grid, rounds=rounds)
 
 
@@ -101,7 +130,83 @@ def test_without_anything_private_the_exact_numbers_are_sent():
     """The converse: what the tests below look for is there to be found."""
     grid = Gate([agent_mod(look)])
     run(grid)
-    assert grid.exact() == 3 * len([r for *_, r in grid.left if "arrays" in r.content])
+    assert len(grid.evaluations()) == 2  # b has left.
+    assert grid.exact() == 3 * len(grid.reports()) + 2
+
+
+@pytest.mark.parametrize("evaluate", [evaluated, own_numbers])
+@pytest.mark.parametrize("mods", [[local_dp()], []], ids=["found", "said"])
+def test_an_evaluation_gives_away_no_more_than_a_report(mods, evaluate, caplog):
+    """What makes training private is not around the evaluation, and is remembered: Flower's mod, or one that
+    nobody can see."""
+    outer = agent_mod(look, private=None if mods else True)
+    grid = Gate([outer], evaluate=evaluate, train_mods=mods)
+    with caplog.at_level("INFO", "flwr"):
+        result = run(grid, FedStay("fedavg", evaluate_every=2))
+    # Without a mod the weights are the train function's own: nobody said who makes them private.
+    assert grid.exact() == (0 if mods else len(grid.reports()))
+    rows = {"num-examples": 7} if evaluate is own_numbers else {}
+    assert all(told == rows for told in grid.evaluations())
+    assert "of its evaluation leaves " + ("num-examples" if rows else "nothing") in caplog.text
+    assert "agent a is private and withholds its evaluation" in caplog.text
+    # Nobody knows how good it is for them, and nobody claims to.
+    assert (result.verdict, result.content) == ("unknown", 0)
+
+
+def test_where_mods_are_around_the_train_function_alone_an_evaluation_remembers_them():
+    grid = Gate([], train_mods=[agent_mod(look), local_dp()])
+    assert run(grid).verdict == "unknown"
+    assert grid.exact() == 0 and grid.evaluations() == [{}] * 2
+
+
+def test_flowers_mod_around_everything_lets_no_evaluation_through():
+    """It wants arrays in every reply; fedstay's part says nothing beside that error."""
+    grid = Gate([agent_mod(look), local_dp()], evaluate=own_numbers)
+    assert run(grid).verdict == "unknown"
+    assert grid.exact() == 0 and grid.evaluations() == []
+
+
+def test_a_private_evaluation_can_have_noise_of_its_own():
+    def evaluate(message, context):
+        return evaluate_and_report(agent_of(context), None, message, context, **NOISY)
+
+    grid = Gate([agent_mod(look, **NOISY)], evaluate=evaluate, train_mods=[local_dp()])
+    result = run(grid)
+    assert grid.exact() == 0
+    stayed = [agent for agent in result.summary["agents"] if agent.get("left") is None]
+    ends = {agent["name"]: agent["loss"] for agent in stayed}
+    true = {name: agent.loss_and_grad(result.weights)[0] for name, agent in agents().items()}
+    errors = [abs(ends[name] - true[name]) for name in ends]
+    assert max(errors) < 2.0 and min(errors) > 0.0
+    assert all(set(told) == {"eval_loss"} for told in grid.evaluations())
+
+
+def test_numbers_that_are_private_already_are_told_where_they_are_named():
+    def telling(message, context):
+        reply = trained(message, context)
+        loss = look(message, context)[0]
+        more = {"num-examples": 7, "train_loss": loss, "public": 0.125}
+        reply.content["metrics"] = MetricRecord(more)
+        return reply
+
+    for tells in ((), ("public",)):
+        grid = Gate(
+            [agent_mod(look, tells=tells)], telling, evaluate=own_numbers, train_mods=[local_dp()]
+        )
+        run(grid)
+        assert grid.exact() == 0
+        trains = [content["metrics"] for content in grid.reports()]
+        for told in [*trains, *grid.evaluations()]:
+            assert set(told) == {"num-examples", *tells}
+
+
+def test_rows_that_may_be_told_about_are_told_about():
+    def evaluate(message, context):
+        return evaluate_and_report(agent_of(context), None, message, context, private=False)
+
+    grid = Gate([agent_mod(look)], evaluate=evaluate, train_mods=[local_dp()])
+    run(grid)
+    assert grid.exact() == len(grid.evaluations()) == 2
 
 
 def test_beside_local_differential_privacy_nothing_exact_leaves_the_site(caplog):
@@ -110,11 +215,11 @@ def test_beside_local_differential_privacy_nothing_exact_leaves_the_site(caplog)
         result = run(grid)
     assert "agent a is private (LocalDpMod): no gradient and no exact loss leave" in caplog.text
     assert grid.exact() == 0
-    replies = [reply.content for *_, reply in grid.left if "arrays" in reply.content]
+    replies = grid.reports()
     assert len(replies) > 6 and all(set(r.array_records) == {"arrays"} for r in replies)
     # What it says instead of its loss is that it stays.
     for context, _, reply in grid.left:
-        said = reply.content["fedstay"]
+        said = {} if reply.has_error() else reply.content["fedstay"]
         if "loss" in said:
             assert said["at-least"] and said["loss"] == math.nextafter(
                 agent_of(context).epsilon, math.inf
@@ -154,15 +259,16 @@ def test_around_a_train_function_that_reports_by_itself(mod):
 
 def test_with_a_noisy_loss_previews_work_by_rewind():
     grid = Gate([agent_mod(look, **NOISY), local_dp()])
-    result = run(grid, FedStay(evaluate_at_end=False), rounds=10)
+    result = run(grid, FedStay(), rounds=10)
     assert grid.exact() == 0 and result.left == []
     assert any(line.get("shown") for line in result.lines)
+    reports = [one for one in grid.left if not one[2].has_error()]
     errors = [
         abs(reply.content["fedstay"]["loss"] - look(message, context)[0])
-        for context, message, reply in grid.left
+        for context, message, reply in reports
     ]
     assert 0.0 < np.mean(errors) < 1.0
-    assert all(r.content["fedstay"]["standard_error"] == 0.2 for *_, r in grid.left)
+    assert all(r.content["fedstay"]["standard_error"] == 0.2 for *_, r in reports)
 
 
 def test_the_noise_of_a_loss_cannot_be_drawn_again():
@@ -187,6 +293,8 @@ def test_a_policy_that_needs_losses_says_what_a_private_agent_can_do():
 def rounding(message, context, call_next):
     """A mod that changes what is sent, for whatever reason."""
     reply = call_next(message, context)
+    if "arrays" not in reply.content:
+        return reply
     weights = reply.content["arrays"]["w"].numpy()
     reply.content["arrays"] = ArrayRecord({"w": Array(np.round(weights, 2))})
     return reply
@@ -213,7 +321,7 @@ def counting(message, context, call_next):
 def test_any_mod_that_changes_what_was_trained_counts_as_private(mods, options, private):
     grid = Gate([agent_mod(look, **options), *mods])
     run(grid)
-    sent = [r.content for *_, r in grid.left if "arrays" in r.content]
+    sent = grid.reports()
     assert sent and all(("gradient" in content) is not private for content in sent)
     # Where no mod makes anything private, trained weights are the train function's own.
     assert (grid.exact() == 0) is (private and bool(mods))
@@ -303,7 +411,7 @@ def test_a_train_function_that_uses_opacus_is_private(opacus, monkeypatch):
     for train in (helper, through_a_helper, imports_inside, closes_over):
         grid = Gate([agent_mod(look)], train)
         run(grid)
-        sent = [r.content for *_, r in grid.left if "arrays" in r.content]
+        sent = grid.reports()
         assert sent and not any("gradient" in content for content in sent), train
     # A name that is not taken for certain can be explained.
     grid = Gate([agent_mod(look, private=False)], imports_inside)
@@ -352,13 +460,18 @@ class Module(TorchAgent):
     def measure(self, gradient=False):
         return self.bowl.loss_and_grad(self.weights)[0]
 
+    classifies = False
+
     def practise(self, seed):
+        """As most train functions do, it returns the exact loss at what it was sent."""
         self.drawn.append(seed)
-        self.weights = self.weights - 0.1 * self.bowl.loss_and_grad(self.weights)[1]
+        loss, slope = self.bowl.loss_and_grad(self.weights)
+        self.weights = self.weights - 0.1 * slope
+        return {"train_loss": loss, "privacy_spent": 0.5}
 
 
 @pytest.mark.parametrize("private", [True, False])
-def test_a_module_that_is_trained_by_opacus_draws_from_nothing_that_can_be_known(
+def test_of_a_module_that_is_trained_by_opacus_nothing_exact_leaves_and_nothing_can_be_drawn_again(
     private, opacus, monkeypatch
 ):
     def take_up(agent, arrays):
@@ -367,7 +480,8 @@ def test_a_module_that_is_trained_by_opacus_draws_from_nothing_that_can_be_known
     def gradient_of(agent):
         return ArrayRecord({"w": Array(agent.bowl.loss_and_grad(agent.weights)[1])})
 
-    monkeypatch.setattr(_agent, "take_up", take_up)
+    for module in (_agent, _evaluate):
+        monkeypatch.setattr(module, "take_up", take_up)
     monkeypatch.setattr(_agent, "gradient_of", gradient_of)
     monkeypatch.setattr(_agent, "names_of", lambda model: {"parameters": ["w"]})
     made = {}
@@ -377,12 +491,20 @@ def test_a_module_that_is_trained_by_opacus_draws_from_nothing_that_can_be_known
         optimizer = opacus.DPOptimizer() if private else (lambda parameters: None)
         name = agent_name(context)
         made.setdefault(name, Module(agent_of(context), lambda parameters: optimizer))
-        return decide_and_report(made[name], None, message, context)
+        tells = ["privacy_spent"]
+        return decide_and_report(made[name], None, message, context, tells=tells)
 
-    grid = Gate([], train)
+    def evaluate(message, context):
+        # Another object, of which nobody can see how it is trained.
+        module = Module(agent_of(context), lambda parameters: None)
+        return evaluate_and_report(module, None, message, context)
+
+    grid = Gate([], train, evaluate=evaluate)
     run(grid, rounds=2)
-    sent = [r.content for *_, r in grid.left if "arrays" in r.content]
+    assert all((told == {}) is private for told in grid.evaluations())
+    sent = grid.reports()
     assert sent and all(("gradient" in content) is not private for content in sent)
+    assert all(content["metrics"]["privacy_spent"] == 0.5 for content in sent)
     assert (grid.exact() == 0) is private
     known = [seed("a", round) for round in (1, 2)]
     assert (made["a"].drawn == known) is not private

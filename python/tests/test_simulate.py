@@ -24,6 +24,18 @@ class Bowl:
         return 0.5 * away @ away, away
 
 
+class Mortal(Bowl):
+    """Answers five times, and then the process ends."""
+
+    left = 5
+
+    def loss_and_grad(self, weights):
+        self.left -= 1
+        if self.left < 0:
+            raise KeyboardInterrupt
+        return super().loss_and_grad(weights)
+
+
 AGENTS = {"near": Bowl([1.0, 0.0]), "far": Bowl([0.0, 4.0])}
 START = {"weights": [3.0, 0.0], "step_size": 0.1, "epsilon": 1.0}
 
@@ -198,20 +210,11 @@ def test_tables_pictures_and_folders(tmp_path):
 
 
 def test_a_run_that_was_cut_off_goes_on_to_the_same_bytes(tmp_path):
-    class Dies(Bowl):
-        rounds = 5
-
-        def loss_and_grad(self, weights):
-            Dies.rounds -= 1
-            if Dies.rounds < 0:
-                raise KeyboardInterrupt
-            return super().loss_and_grad(weights)
-
     arguments = {"rounds": 12, **START}
     rule = fedstay.AdaGd(delta=0.1)
     whole = fedstay.simulate(AGENTS, rule, out=tmp_path / "whole", **arguments)
     with pytest.raises(KeyboardInterrupt):
-        cut = {"near": Dies([1.0, 0.0]), "far": AGENTS["far"]}
+        cut = {"near": Mortal([1.0, 0.0]), "far": AGENTS["far"]}
         fedstay.simulate(cut, rule, out=tmp_path / "cut", **arguments)
     with pytest.raises(fedstay.Error, match="resume=True"):
         fedstay.simulate(AGENTS, rule, out=tmp_path / "cut", **arguments)
@@ -248,19 +251,10 @@ def test_a_folder_that_is_being_written_is_refused_to_everybody_else(tmp_path):
 
 @pytest.mark.parametrize("file", ["checkpoint", "rounds.jsonl", "config.toml"])
 def test_a_folder_that_was_changed_is_not_continued(file, tmp_path):
-    class Dies(Bowl):
-        rounds = 5
-
-        def loss_and_grad(self, weights):
-            Dies.rounds -= 1
-            if Dies.rounds < 0:
-                raise KeyboardInterrupt
-            return super().loss_and_grad(weights)
-
     arguments = {"rounds": 12, **START}
     out = tmp_path / "cut"
     with pytest.raises(KeyboardInterrupt):
-        fedstay.simulate({**AGENTS, "near": Dies([1.0, 0.0])}, "ada-gd", out=out, **arguments)
+        fedstay.simulate({**AGENTS, "near": Mortal([1.0, 0.0])}, "ada-gd", out=out, **arguments)
     right = (out / file).read_bytes()
     header = right.index(b"\n") + 1 if file == "rounds.jsonl" else 0
     for place in range(header, len(right), max(1, len(right) // 40)):

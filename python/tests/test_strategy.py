@@ -5,6 +5,7 @@ many ways in which agents come and go.
 """
 
 import itertools
+import json
 import os
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import fedstay
 import numpy as np
 import pytest
 from fedstay.flower import FedStay, agent_mod, agent_name, decide_and_report
+from fedstay.flower._roll import Roll
 from flwr.app import Array, ArrayRecord, ConfigRecord, Message, MetricRecord, RecordDict
 from flwr.clientapp import ClientApp
 from loopback.bowls import START, STEP_SIZE, agents
@@ -87,16 +89,41 @@ def test_a_silent_agent_is_not_gone_and_is_held_by_its_last_report():
     assert result.left == []
 
 
-def test_a_hanging_node_is_tried_again_now_and_then():
-    grid = Nodes("ab", bowl_app(epsilon=0.001))
+def test_a_hanging_node_is_tried_again_ever_more_seldom():
+    grid = Nodes("ab", bowl_app(epsilon=-1.0))
     grid.dead.add(102)
     strategy = FedStay(
         "fedavg", step_size=STEP_SIZE, agents=["a", "b"], max_silent=1, retry_every=3
     )
     strategy.roll.members["b"].node = 102
-    start(strategy, grid, rounds=8, timeout=0.05)
+    result = start(strategy, grid, rounds=24, timeout=0.05)
     tried = [round for kind, round, node in grid.asked if node == 102 and kind == "train"]
-    assert tried == [1, 4, 7]
+    # After three rounds, then six, then twelve.
+    assert tried == [1, 4, 10, 22]
+    assert [round for round, *_ in result.faults] == tried
+
+
+def test_the_waits_for_a_silent_node_double_up_to_a_bound_and_begin_again():
+    roll = Roll(None, max_silent=1, retry_every=5)
+    roll.members["a"] = member = roll.member(id=0, name="a", node=7)
+
+    def asked(rounds):
+        due = [
+            round for round in rounds if roll.to_ask(round, [7]) and not roll.failed(member, round)
+        ]
+        return [later - before for before, later in itertools.pairwise(due)]
+
+    assert roll.failed(member, 1)
+    assert asked(range(2, 500)) == [10, 20, 40, *[80] * 5]
+    # Kept in a checkpoint; and over once it has answered.
+    again = Roll(None, max_silent=1, retry_every=5)
+    again.recall(json.loads(json.dumps(roll.memory())))
+    assert again.members["a"] == member and member.wait == 80
+    assert roll.answered(member) and roll.failed(member, 500)
+    assert asked(range(501, 530)) == [10]
+    # One that an earlier fedstay has set aside.
+    member.aside, member.wait = 600, 0
+    assert [roll.is_due(member, round) for round in (604, 605, 606)] == [False, True, True]
 
 
 def test_names_cannot_be_taken():

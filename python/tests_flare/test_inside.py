@@ -206,7 +206,13 @@ def test_an_agent_that_trains_reports_its_work_and_its_gradient():
 
 
 def words(**said):
-    return lambda answer: FLModel(metrics={"x": 1.0}, meta={"fedstay": said})
+    """Words alone, and the nonce that the answer would have had."""
+
+    def changed(answer):
+        nonce = answer.meta["fedstay"]["nonce"]
+        return FLModel(metrics={"x": 1.0}, meta={"fedstay": {"nonce": nonce, **said}})
+
+    return changed
 
 
 def change(**said):
@@ -245,6 +251,8 @@ HOSTILE = {
     "a reach beyond all": (change(reach=1e9), "at most 300"),
     "the nonce of another round": (change(nonce="0"), "another round's message"),
     "a goodbye of another round": (words(leaves=True, nonce="0"), "another round's message"),
+    "no nonce, where there was one before": (change(nonce=None), "it repeats no nonce"),
+    "a goodbye without a nonce": (words(leaves=True, nonce=None), "it repeats no nonce"),
     "another kind": (change(kind="rumour\n\x1b[2J"), "of kind 'rumour\\n"),
     "a missing array": (arrays(b=None), "lacks the array `b`"),
     "one array more": (arrays(c=np.ones(1)), "arrays that the model does not have"),

@@ -6,64 +6,27 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { before, test } from "node:test";
-import {
-  digits,
-  end,
-  fedstay,
-  folder,
-  header,
-  open,
-  settings,
-  until,
-  useBrowser,
-  view,
-  writeRun,
-} from "./common.mjs";
+import { digits, fedstay, folder, mapped, worthRun } from "./command.mjs";
+import { end, open, until, useBrowser, view } from "./common.mjs";
+import { falling, header, writeRun } from "./runs.mjs";
 
 const require = createRequire(join(process.env.TOOLS, "node_modules/"));
 const AXE = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
 
-const WORTH = new URL("../../experiments/worth-unequal.toml", import.meta.url).pathname;
 const chrome = useBrowser();
 let runs;
 let server;
 before(async () => {
   runs = folder();
+  mapped(join(runs, "map"));
   fedstay(...digits(join(runs, "averaging"), "rule.kind=fedavg"), "--counterfactual");
   fedstay(...digits(join(runs, "retain"), "rule.kind=retain"));
-  fedstay(
-    ...settings(
-      join(runs, "map"),
-      "problem.kind=observation-3",
-      "rule.kind=fedavg",
-      "record_gram=true",
-    ),
-  );
-  const line = (round) => ({
-    round,
-    agents: [0, 1],
-    loss: [1 / round, 2 / round],
-    d: round > 10 ? [0] : [],
-    case: 1,
-    left: [],
-    step_size: 0.1,
-    step_norm: 0.1,
-    stop: null,
-  });
-  fedstay(
-    "run",
-    WORTH,
-    "--set",
-    "rounds=5",
-    "--set",
-    'worth.methods=["help","cgsv"]',
-    "--out",
-    join(runs, "worth"),
-  );
+  const near = (round) => falling(round, { d: round > 10 ? [0] : [], case: 1 });
+  fedstay(...worthRun(join(runs, "worth"), ["help", "cgsv"], "rounds=5"));
   writeRun(
     join(runs, "live"),
     header(2, 200),
-    Array.from({ length: 20 }, (_, i) => line(i + 1)),
+    Array.from({ length: 20 }, (_, i) => near(i + 1)),
   );
   server = await view(runs);
 });

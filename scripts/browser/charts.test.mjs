@@ -5,19 +5,9 @@ import { spawnSync } from "node:child_process";
 import { appendFileSync, readFileSync, utimesSync } from "node:fs";
 import { join } from "node:path";
 import { before, test } from "node:test";
-import {
-  digits,
-  drawing,
-  end,
-  fedstay,
-  folder,
-  header,
-  open,
-  until,
-  useBrowser,
-  view,
-  writeRun,
-} from "./common.mjs";
+import { digits, fedstay, folder } from "./command.mjs";
+import { drawing, end, open, until, useBrowser, view } from "./common.mjs";
+import { falling, header, writeRun } from "./runs.mjs";
 
 const chrome = useBrowser();
 let runs;
@@ -545,21 +535,10 @@ test("a run that stopped writing says how to continue it", async () => {
 
 test("a live run grows without moving anything, zoomed or not", async () => {
   const live = folder();
-  const line = (round) => ({
-    round,
-    agents: [0, 1],
-    loss: [1 / round, 2 / round],
-    d: [],
-    case: null,
-    left: [],
-    step_size: 0.1,
-    step_norm: 0.1,
-    stop: null,
-  });
   writeRun(
     join(live, "grows"),
     header(2, 200),
-    Array.from({ length: 20 }, (_, i) => line(i + 1)),
+    Array.from({ length: 20 }, (_, i) => falling(i + 1)),
   );
   const own = await view(live);
   const { page, trouble } = await open(chrome.context, own.url);
@@ -573,7 +552,7 @@ test("a live run grows without moving anything, zoomed or not", async () => {
   });
   const height = await page.evaluate(() => document.documentElement.scrollHeight);
   for (let round = 21; round <= 60; round += 1) {
-    appendFileSync(join(live, "grows", "rounds.jsonl"), `${JSON.stringify(line(round))}\n`);
+    appendFileSync(join(live, "grows", "rounds.jsonl"), `${JSON.stringify(falling(round))}\n`);
     if (round % 10 === 0) await page.locator(".progress", { hasText: `round ${round}` }).waitFor();
   }
   assert.equal(await page.evaluate(() => document.documentElement.scrollHeight), height);
@@ -585,14 +564,14 @@ test("a live run grows without moving anything, zoomed or not", async () => {
   await page.keyboard.press("+");
   const rounds = await shownRounds(page);
   for (let round = 61; round <= 70; round += 1)
-    appendFileSync(join(live, "grows", "rounds.jsonl"), `${JSON.stringify(line(round))}\n`);
+    appendFileSync(join(live, "grows", "rounds.jsonl"), `${JSON.stringify(falling(round))}\n`);
   await page.locator(".progress", { hasText: "round 70" }).waitFor();
   assert.equal(await shownRounds(page), rounds);
   // The same in a comparison: only what was added is drawn, and nothing moves.
   writeRun(
     join(live, "other"),
     header(2, 200, { rule: "fedavg" }),
-    Array.from({ length: 30 }, (_, i) => line(i + 1)),
+    Array.from({ length: 30 }, (_, i) => falling(i + 1)),
   );
   await page.locator("#runs li", { hasText: "other" }).waitFor();
   await page.locator("#choose").click();
@@ -604,7 +583,7 @@ test("a live run grows without moving anything, zoomed or not", async () => {
   });
   const compared = await page.evaluate(() => document.documentElement.scrollHeight);
   for (let round = 71; round <= 90; round += 1)
-    appendFileSync(join(live, "grows", "rounds.jsonl"), `${JSON.stringify(line(round))}\n`);
+    appendFileSync(join(live, "grows", "rounds.jsonl"), `${JSON.stringify(falling(round))}\n`);
   await page
     .locator(".results tbody tr", { hasText: "grows" })
     .locator("td", { hasText: /^90$/ })

@@ -4,7 +4,8 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { browser, end, folder, open, stopServers, until, view } from "./common.mjs";
+import { folder } from "./command.mjs";
+import { browser, end, open, stopServers, until, view } from "./common.mjs";
 
 const SCRIPT = new URL("flower.py", import.meta.url).pathname;
 let chrome;

@@ -4,36 +4,16 @@ import assert from "node:assert/strict";
 import { appendFileSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { before, test } from "node:test";
-import {
-  digits,
-  end,
-  fedstay,
-  folder,
-  header,
-  open,
-  settings,
-  useBrowser,
-  view,
-  writeFinished,
-  writeRun,
-} from "./common.mjs";
+import { digits, fedstay, folder, settings, worthRun } from "./command.mjs";
+import { end, endBoth, open, useBrowser, view } from "./common.mjs";
+import { falling, header, writeFinished, writeRun } from "./runs.mjs";
 
-const WORTH = new URL("../../experiments/worth-unequal.toml", import.meta.url).pathname;
 const chrome = useBrowser();
 let runs;
 let server;
 before(async () => {
   runs = folder();
-  fedstay(
-    "run",
-    WORTH,
-    "--set",
-    "rounds=8",
-    "--set",
-    'worth.methods=["help","loo","reputation"]',
-    "--out",
-    join(runs, "worth"),
-  );
+  fedstay(...worthRun(join(runs, "worth"), ["help", "loo", "reputation"], "rounds=8"));
   fedstay(...digits(join(runs, "without"), "rule.kind=fedavg", "rounds=5"));
   server = await view(runs);
 });
@@ -310,26 +290,19 @@ test("forced colours tell given from got, and a phone reaches every column", asy
 
 test("a run under way has sums so far and no matrix, one without the book has neither", async () => {
   const live = folder();
-  const line = (round, given) => ({
-    round,
-    agents: [0, 1],
-    loss: [1 / round, 2 / round],
-    d: [],
-    case: null,
-    left: [],
-    step_size: 0.1,
-    step_norm: 0.1,
-    stop: null,
-    worth: { agents: [0, 1], given, got: [...given].reverse() },
-  });
-  writeRun(join(live, "grows"), header(2, 200), [line(1, [0, 0]), line(2, [0.25, -0.5])]);
+  const booked = (round, given) =>
+    falling(round, { worth: { agents: [0, 1], given, got: [...given].reverse() } });
+  writeRun(join(live, "grows"), header(2, 200), [booked(1, [0, 0]), booked(2, [0.25, -0.5])]);
   const own = await view(live);
   const { page, trouble } = await open(chrome.context, own.url);
   await members(page).getByText("So far, in rounds in which the agent reported").waitFor();
   const row = (id) =>
     members(page).locator(".balance tbody tr").nth(id).locator("td").allTextContents();
   assert.deepEqual((await row(0)).slice(1), ["0.2500", "−0.5000", "0.7500"]);
-  appendFileSync(join(live, "grows", "rounds.jsonl"), `${JSON.stringify(line(3, [0.5, 0.125]))}\n`);
+  appendFileSync(
+    join(live, "grows", "rounds.jsonl"),
+    `${JSON.stringify(booked(3, [0.5, 0.125]))}\n`,
+  );
   await page.locator(".progress", { hasText: "round 3" }).waitFor();
   assert.deepEqual((await row(0)).slice(1), ["0.7500", "−0.3750", "1.125"]);
   assert.equal(
@@ -340,8 +313,5 @@ test("a run under way has sums so far and no matrix, one without the book has ne
   await other.page.getByRole("link", { name: "without" }).click();
   await other.page.locator(".progress", { hasText: "without ·" }).waitFor();
   assert.equal(await members(other.page).count(), 0);
-  assert.deepEqual([...trouble, ...other.trouble], []);
-  await page.close();
-  await other.page.close();
-  own.stop();
+  await endBoth({ page, trouble }, other, own);
 });

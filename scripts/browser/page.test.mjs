@@ -5,26 +5,20 @@ import { spawn } from "node:child_process";
 import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { FEDSTAY, digits, fedstay, folder, mapped } from "./command.mjs";
 import {
-  FEDSTAY,
-  digits,
   drawing,
   end,
-  fedstay,
-  folder,
-  header,
+  endBoth,
   open,
   pointOver,
   redraw,
-  settings,
   until,
   useBrowser,
   view,
   watchFrames,
-  writeHundred,
-  writeLarge,
-  writeRun,
 } from "./common.mjs";
+import { falling, header, roundLine, writeHundred, writeLarge, writeRun } from "./runs.mjs";
 
 const chrome = useBrowser();
 
@@ -199,14 +193,7 @@ test("runs are compared over each other, in the dark, by keyboard", async () => 
 
 test("a finished run is shown by what it delivered, not by its last reports", async () => {
   const runs = folder();
-  fedstay(
-    ...settings(
-      join(runs, "observation-3"),
-      "problem.kind=observation-3",
-      "rule.kind=fedavg",
-      "record_gram=true",
-    ),
-  );
+  mapped(join(runs, "observation-3"));
   const { loss, agents, rounds } = summaryOf(join(runs, "observation-3"));
   assert.ok(loss.max > 0.9, "the last report was 0.2");
   const server = await view(runs);
@@ -275,17 +262,7 @@ test("a finished run is shown by what it delivered, not by its last reports", as
 
 test("every verdict and every end has its words and its colour", async () => {
   const runs = folder();
-  const line = {
-    round: 1,
-    agents: [0, 1],
-    loss: [0.4, 0.3],
-    d: [],
-    case: null,
-    left: [],
-    step_size: 0.1,
-    step_norm: 0.1,
-    stop: null,
-  };
+  const only = roundLine(1, [0.4, 0.3]);
   const agents = [
     { id: 0, epsilon: 0.2, loss: 0.1, left: null },
     { id: 1, epsilon: 0.2, loss: 0.3, left: null },
@@ -309,7 +286,7 @@ test("every verdict and every end has its words and its colour", async () => {
   ];
   for (const [at, stop] of stops.entries()) {
     const verdict = Object.keys(verdicts)[at % 5];
-    writeRun(join(runs, stop), header(2, 9), [line]);
+    writeRun(join(runs, stop), header(2, 9), [only]);
     writeFileSync(
       join(runs, stop, "summary.json"),
       JSON.stringify({
@@ -352,19 +329,12 @@ test("every verdict and every end has its words and its colour", async () => {
 
 test("agents that decide on their own model: two losses, one prediction", async () => {
   const runs = folder();
-  const lines = Array.from({ length: 30 }, (_, i) => ({
-    round: i + 1,
-    agents: [0, 1],
-    loss: [0.905 - 0.01 * (i + 1), 0.9 - 0.0001 * (i + 1)],
-    d: [],
-    case: null,
-    left: [],
-    step_size: 0.1,
-    step_norm: 0.1,
-    stop: null,
-    assessment:
-      (i + 1) % 5 ? undefined : { loss: [1.8, 1.9], accuracy: [0.5, 0.4], population: null },
-  }));
+  const lines = Array.from({ length: 30 }, (_, i) =>
+    roundLine(i + 1, [0.905 - 0.01 * (i + 1), 0.9 - 0.0001 * (i + 1)], {
+      assessment:
+        (i + 1) % 5 ? undefined : { loss: [1.8, 1.9], accuracy: [0.5, 0.4], population: null },
+    }),
+  );
   writeRun(join(runs, "own"), header(2, 500, { rule: "fedavg" }), lines, 'decides_on = "own"\n');
   const server = await view(runs);
   const { page, trouble } = await open(chrome.context, server.url);
@@ -423,18 +393,6 @@ seed = [0]
 test("a line that cannot be read is reported, the rest is shown, and names are text", async () => {
   const runs = folder();
   const name = "<img src=x onerror=alert(1)>";
-  const line = (round, more = {}) => ({
-    round,
-    agents: [0, 1],
-    loss: [1 / round, 2 / round],
-    d: [],
-    case: null,
-    left: [],
-    step_size: 0.1,
-    step_norm: 0.1,
-    stop: null,
-    ...more,
-  });
   const agents = [
     { id: 0, epsilon: 0.2, name: "<script>alert(3)</script>" },
     { id: 1, epsilon: 0.2 },
@@ -443,9 +401,9 @@ test("a line that cannot be read is reported, the rest is shown, and names are t
     join(runs, "<b>odd"),
     header(2, 50, { rule: name, agents }),
     [
-      line(1),
+      falling(1),
       '{"round":2, oops',
-      line(3, { faults: [[1, "<script>alert(2)</script>"]], agents: [0], loss: [0.5] }),
+      falling(3, { faults: [[1, "<script>alert(2)</script>"]], agents: [0], loss: [0.5] }),
     ],
     `# ${name}\n`,
   );
@@ -462,7 +420,7 @@ test("a line that cannot be read is reported, the rest is shown, and names are t
   // It continues from there.
   appendFileSync(
     join(runs, "<b>odd", "rounds.jsonl"),
-    `${JSON.stringify(line(4, { left: [0] }))}\n`,
+    `${JSON.stringify(falling(4, { left: [0] }))}\n`,
   );
   await page.locator(".progress", { hasText: "round 4" }).waitFor();
   await page.locator("td", { hasText: "left in 4" }).waitFor();
@@ -502,14 +460,7 @@ test("a folder of another engine, private and with faults, on a phone", async ()
 
 test("a problem with two weights has a map whose way plays", async () => {
   const runs = folder();
-  fedstay(
-    ...settings(
-      join(runs, "map"),
-      "problem.kind=observation-3",
-      "rule.kind=fedavg",
-      "record_gram=true",
-    ),
-  );
+  mapped(join(runs, "map"));
   const server = await view(runs);
   const { page, trouble } = await open(chrome.context, server.url);
   const map = page.locator('[aria-label="Map of the losses"]');
@@ -696,10 +647,7 @@ test("a chosen theme is there in the first frame, and the next window has it too
   assert.equal(await background(again.page), light);
   assert.equal(await again.page.locator("#theme").textContent(), "theme: light");
   await choose("auto");
-  assert.deepEqual([...trouble, ...again.trouble], []);
-  await page.close();
-  await again.page.close();
-  server.stop();
+  await endBoth({ page, trouble }, again, server);
 });
 
 test("200 agents × 5,000 rounds stay smooth", async () => {

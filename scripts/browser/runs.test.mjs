@@ -3,18 +3,9 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
-import {
-  end,
-  folder,
-  header,
-  open,
-  until,
-  useBrowser,
-  view,
-  writeFinished,
-  writeHundred,
-  writeRun,
-} from "./common.mjs";
+import { folder } from "./command.mjs";
+import { end, endBoth, open, until, useBrowser, view } from "./common.mjs";
+import { header, roundLine, writeFinished, writeHundred, writeRun } from "./runs.mjs";
 
 const chrome = useBrowser();
 
@@ -79,10 +70,7 @@ test("runs are found by name, verdict and key, and the search is in the address"
   await again.page.locator("#find").fill("");
   await again.page.locator("#sort").selectOption("accuracy");
   await until(async () => (await names(again.page))[11] === "retain-0.9-2", "the best is last");
-  assert.deepEqual([...trouble, ...again.trouble], []);
-  await page.close();
-  await again.page.close();
-  server.stop();
+  await endBoth({ page, trouble }, again, server);
 });
 
 test("groups have a mean and a band over seeds, in chart, list and table", async () => {
@@ -134,10 +122,7 @@ test("groups have a mean and a band over seeds, in chart, list and table", async
     "true",
   );
   await again.page.getByRole("group", { name: "Values at the pinned round" }).first().waitFor();
-  assert.deepEqual([...trouble, ...again.trouble], []);
-  await page.close();
-  await again.page.close();
-  server.stop();
+  await endBoth({ page, trouble }, again, server);
 });
 
 test("lines are hidden and shown alone, columns chosen and sorted, settings compared", async () => {
@@ -228,18 +213,9 @@ test("a comparison is zoomed by pointer and keyboard, and then has every single 
   const write = (name, rule, good) => {
     const lines = Array.from({ length: 3000 }, (_, i) => {
       const share = (i + 1) % 2 ? 0.1 : good;
-      return {
-        round: i + 1,
-        agents: [0, 1],
-        loss: [1 - share, 1 - share],
-        d: [],
-        case: null,
-        left: [],
-        step_size: 0.1,
-        step_norm: 0.1,
-        stop: null,
+      return roundLine(i + 1, [1 - share, 1 - share], {
         assessment: { loss: [1 - share, 1 - share], accuracy: [share, share], population: null },
-      };
+      });
     });
     writeRun(join(runs, name), header(2, 4000, { rule, on: "digits" }), lines);
   };
@@ -302,10 +278,7 @@ test("a comparison is zoomed by pointer and keyboard, and then has every single 
     await page.keyboard.press("ArrowRight");
     return grouped.test(await said());
   }, "single rounds by keyboard");
-  assert.deepEqual([...trouble, ...again.trouble], []);
-  await page.close();
-  await again.page.close();
-  server.stop();
+  await endBoth({ page, trouble }, again, server);
 });
 
 test("a run keeps its colour and pattern when others appear, and rules keep theirs", async () => {
@@ -348,10 +321,7 @@ test("a run keeps its colour and pattern when others appear, and rules keep thei
     assert.deepEqual(others, before);
     assert.ok(!Object.values(before).includes(later));
   }
-  assert.deepEqual([...trouble, ...again.trouble], []);
-  await page.close();
-  await again.page.close();
-  server.stop();
+  await endBoth({ page, trouble }, again, server);
 });
 
 test("100 runs compared stay readable", async () => {

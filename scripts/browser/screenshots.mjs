@@ -3,7 +3,8 @@
 
 import { spawn } from "node:child_process";
 import { join } from "node:path";
-import { FEDSTAY, browser, fedstay, folder, open, until, usual, view } from "./common.mjs";
+import { FEDSTAY, fedstay, folder, usual } from "./command.mjs";
+import { browser, open, until, view } from "./common.mjs";
 
 const out = process.argv[2];
 const runs = folder();

@@ -5,32 +5,12 @@ import assert from "node:assert/strict";
 import { copyFileSync, mkdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import {
-  end,
-  folder,
-  header,
-  open,
-  until,
-  useBrowser,
-  view,
-  writeFinished,
-  writeRun,
-} from "./common.mjs";
+import { folder } from "./command.mjs";
+import { end, open, useBrowser, view } from "./common.mjs";
+import { header, roundLine, writeFinished, writeRun } from "./runs.mjs";
 
 const chrome = useBrowser();
 
-const line = (round, loss, more = {}) => ({
-  round,
-  agents: [0, 1],
-  loss,
-  d: [],
-  case: null,
-  left: [],
-  step_size: 0.1,
-  step_norm: 0.1,
-  stop: null,
-  ...more,
-});
 const CONFIG = '[rule]\nkind = "fedavg"\n';
 const item = (page, name) =>
   page.locator("#runs li", { has: page.locator(".name", { hasText: new RegExp(`^${name}$`) }) });
@@ -40,10 +20,20 @@ test("an unknown run, a broken one, a stopped one, a diverged one and an empty f
   const old = Date.now() / 1000 - 120;
   const quiet = (name) => utimesSync(join(runs, name, "rounds.jsonl"), old, old);
   writeRun(join(runs, "waiting"), header(2, 50), [], CONFIG);
-  writeRun(join(runs, "running"), header(2, 50), [line(1, [1, 2])], CONFIG);
-  writeRun(join(runs, "stopped"), header(2, 50), [line(1, [1, 2]), line(2, [0.9, 1.8])], CONFIG);
+  writeRun(join(runs, "running"), header(2, 50), [roundLine(1, [1, 2])], CONFIG);
+  writeRun(
+    join(runs, "stopped"),
+    header(2, 50),
+    [roundLine(1, [1, 2]), roundLine(2, [0.9, 1.8])],
+    CONFIG,
+  );
   writeFileSync(join(runs, "stopped", "checkpoint"), "x");
-  writeRun(join(runs, "diverged"), header(2, 50), [line(1, [1, 2]), line(2, [1e6, 8e6])], CONFIG);
+  writeRun(
+    join(runs, "diverged"),
+    header(2, 50),
+    [roundLine(1, [1, 2]), roundLine(2, [1e6, 8e6])],
+    CONFIG,
+  );
   writeRun(join(runs, "broken"), "what is this", [], CONFIG);
   for (const name of ["stopped", "diverged"]) quiet(name);
   const server = await view(runs);
@@ -113,8 +103,8 @@ test("an unknown run, a broken one, a stopped one, a diverged one and an empty f
 
 test("a run that is removed while it is shown is not replaced by another, and comes back", async () => {
   const runs = folder();
-  writeRun(join(runs, "a"), header(2, 50), [line(1, [1, 2])]);
-  writeRun(join(runs, "b"), header(2, 50), [line(1, [1, 2])]);
+  writeRun(join(runs, "a"), header(2, 50), [roundLine(1, [1, 2])]);
+  writeRun(join(runs, "b"), header(2, 50), [roundLine(1, [1, 2])]);
   const server = await view(runs);
   const { page, trouble } = await open(chrome.context, server.url);
   await page.locator(".progress", { hasText: /^a · round 1/ }).waitFor();
@@ -122,10 +112,10 @@ test("a run that is removed while it is shown is not replaced by another, and co
   await page.getByRole("heading", { name: "No such run" }).waitFor();
   assert.match(await page.locator(".told .words").textContent(), /not in these folders any more/);
   // Also when the list has other news.
-  writeRun(join(runs, "c"), header(2, 50), [line(1, [1, 2])]);
+  writeRun(join(runs, "c"), header(2, 50), [roundLine(1, [1, 2])]);
   await item(page, "c").waitFor();
   assert.equal(await page.locator("article").count(), 0);
-  writeRun(join(runs, "a"), header(2, 50), [line(1, [1, 2]), line(2, [1, 2])]);
+  writeRun(join(runs, "a"), header(2, 50), [roundLine(1, [1, 2]), roundLine(2, [1, 2])]);
   await page.locator(".progress", { hasText: /^a · round 2/ }).waitFor();
   await item(page, "c").locator("a").click();
   await page.locator(".progress", { hasText: /^c · round 1/ }).waitFor();
@@ -135,7 +125,10 @@ test("a run that is removed while it is shown is not replaced by another, and co
 test("a margin is that of the last exact loss, in the table and at the cursor", async () => {
   const runs = folder();
   const agents = [0, 1].map((id) => ({ id, epsilon: 0.1 }));
-  const lines = [line(345, [0.57, null]), line(346, [0.115, 0.115], { at_least: [0, 1] })];
+  const lines = [
+    roundLine(345, [0.57, null]),
+    roundLine(346, [0.115, 0.115], { at_least: [0, 1] }),
+  ];
   writeRun(join(runs, "bounds"), header(2, 600, { agents }), lines);
   const server = await view(runs);
   const { page, trouble } = await open(chrome.context, `${server.url}#margin=1`);
@@ -239,7 +232,7 @@ test("a print keeps what was chosen and loses what can only be pressed", async (
 
 test("a window that nobody sees has no stream of events, and has everything once it is seen", async () => {
   const runs = folder();
-  writeRun(join(runs, "grows"), header(2, 50), [line(1, [1, 2])]);
+  writeRun(join(runs, "grows"), header(2, 50), [roundLine(1, [1, 2])]);
   const server = await view(runs);
   const { page, trouble } = await open(chrome.context, server.url);
   const see = (hidden) =>
@@ -253,7 +246,7 @@ test("a window that nobody sees has no stream of events, and has everything once
   });
   await see(true);
   rmSync(join(runs, "grows", "rounds.jsonl"));
-  writeRun(join(runs, "grows"), header(2, 50), [line(1, [1, 2]), line(2, [1, 2])]);
+  writeRun(join(runs, "grows"), header(2, 50), [roundLine(1, [1, 2]), roundLine(2, [1, 2])]);
   await new Promise((done) => setTimeout(done, 1500));
   assert.match(await page.locator(".progress").textContent(), /round 1 /, "nobody looks");
   assert.equal(streams.length, 0);
@@ -266,7 +259,7 @@ test("a window that nobody sees has no stream of events, and has everything once
 test("numbers of agents are steps, and lines that leave the chart say so", async () => {
   const runs = folder();
   const assessed = (round, loss) =>
-    line(round, loss, { assessment: { loss, accuracy: [0.5, 0.5], population: null } });
+    roundLine(round, loss, { assessment: { loss, accuracy: [0.5, 0.5], population: null } });
   const lines = Array.from({ length: 40 }, (_, i) =>
     assessed(i + 1, [1 / (i + 1), i < 20 ? 1 : 30]),
   );

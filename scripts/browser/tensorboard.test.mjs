@@ -5,7 +5,7 @@ import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { digits, fedstay, folder } from "./common.mjs";
+import { digits, fedstay, folder } from "./command.mjs";
 
 const READER = `
 import json, sys

@@ -1,10 +1,10 @@
 //! A run's summary as text for a terminal.
 
 use fedstay::Measure;
-use fedstay::record::{Change, Forgotten, Header, Summary, decimals};
+use fedstay::record::{Difference, Forgotten, Header, Summary, decimals};
 use fedstay_draw::words::{
-    Counts, Tone, absences, count, foreseen, guarantee, harm, privacy, title, unrealizable,
-    verdict, verdict_sentence,
+    Counts, Tone, absences, count, first_held_back, foreseen, guarantee, harm, held_back, privacy,
+    title, unrealizable, verdict, verdict_sentence, within,
 };
 use fedstay_terminal::{Column, Screen, Table};
 
@@ -67,6 +67,10 @@ fn agents(summary: &Summary, screen: &Screen) -> String {
         vec![Column::kept("agent"), Column::dispensable("epsilon", 2), Column::kept("loss")];
     let label = |measure: &Measure| Column::dispensable(measure.label.to_string(), 1);
     columns.extend(summary.measures.iter().map(label));
+    let held_back = summary.held_back.is_some();
+    if held_back {
+        columns.push(Column::dispensable("on held-back rows", 1));
+    }
     columns.extend([Column::kept("left in round"), Column::dispensable("rounds in D", 3)]);
     if mixed {
         columns.push(Column::dispensable("behaviour", 1));
@@ -80,6 +84,11 @@ fn agents(summary: &Summary, screen: &Screen) -> String {
         ];
         let value = |measure: &Measure| measure.or_dash(agent.score.of(&measure.name));
         row.extend(summary.measures.iter().map(value));
+        if held_back {
+            let own = agent.held_back.as_ref();
+            let first = own.and_then(|own| first_held_back(&own.measures, &summary.measures));
+            row.push(first.map_or("–".to_owned(), |(measure, own)| within(measure, own)));
+        }
         row.push(agent.entry.left.map_or("–".to_owned(), |round| round.to_string()));
         row.push(agent.entry.rounds_in_d.to_string());
         if mixed {
@@ -107,10 +116,10 @@ fn without(summary: &Summary, screen: &Screen) -> String {
         Column::dispensable("population loss", 2),
         Column::dispensable("left", 3),
     ]);
-    let loss = |change: &Change| format!("{:.4} ({:+.4})", change.without, change.by());
+    let loss = |change: &Difference| format!("{:.4} ({:+.4})", change.without, change.by());
     let or_dash = |text: Option<String>| text.unwrap_or_else(|| "–".to_owned());
     for without in &summary.without {
-        let measured = |change: &Change| {
+        let measured = |change: &Difference| {
             let by = headline.scale() * change.by();
             let digits = if headline.is_share() { 1 } else { 4 };
             format!("{} ({by:+.digits$})", headline.shown(change.without))
@@ -167,6 +176,7 @@ fn lines(summary: &Summary) -> Vec<(&str, String)> {
         }
         lines.push(("population", told));
     }
+    lines.extend(held_back(summary).map(|told| ("held back", told)));
     lines.extend(fedstay_draw::words::spread(summary).map(|told| ("spread", told)));
     let gone = summary.forgotten.iter();
     let gone = gone.map(|who| ("forgotten", forgotten(who, &summary.called(who.agent))));

@@ -76,6 +76,7 @@ fn damaged_tables_and_idx_files_are_read_whole_or_refused_in_one_line() {
     bodies::trace(damage::TRACE.as_bytes());
     over_seeds(1_000, |draw| bodies::trace(&damaged(draw, damage::TRACE.as_bytes())));
     over_seeds(1_000, |draw| bodies::csv(&damaged(draw, damage::CSV.as_bytes())));
+    over_seeds(500, |draw| bodies::table(&damaged(draw, damage::TABLE.as_bytes())));
     over_seeds(500, |draw| bodies::idx(&damaged(draw, &damage::idx())));
 }
 

@@ -16,7 +16,7 @@ fn line(round: u32, loss: [f64; 2], left: &str) -> String {
     )
 }
 
-/// A run without a summary that wrote its last line so many seconds ago.
+/// A run without a summary that wrote its last line some seconds ago.
 fn write(folder: &Path, name: &str, lines: &[String], seconds: u64) {
     let place = folder.join("runs").join(name);
     std::fs::create_dir_all(&place).unwrap();

@@ -82,6 +82,42 @@ fn a_number_has_a_loss_and_no_accuracy_whatever_the_threads() {
 }
 
 #[test]
+fn owners_are_told_how_good_the_model_is_on_their_own_held_back_rows() {
+    let folder = folder();
+    let here = folder.path();
+    let asked = "measure=[\"auroc\", \"accuracy\"]";
+    let said = ok(here, &["run", "classes.toml", "--out", "run", "--story", "--set", asked]);
+    assert!(said.contains("held back   AUROC min"), "{said}");
+    let read = |file: &str| std::fs::read_to_string(here.join("run").join(file)).unwrap();
+    let summary: serde_json::Value = serde_json::from_str(&read("summary.json")).unwrap();
+    for (agent, rows) in summary["agents"].as_array().unwrap().iter().zip([2, 4, 2]) {
+        let own = &agent["held_back"];
+        assert_eq!(own["rows"], rows, "{agent}");
+        let auroc = &own["measures"]["auroc"];
+        assert!(auroc["low"].as_f64() <= auroc["value"].as_f64(), "{auroc}");
+    }
+    let told = ok(here, &["story", "run"]);
+    let report = read("report.html");
+    for text in [&told, &report] {
+        assert!(text.contains("on its own held-back rows"), "{text}");
+    }
+}
+
+#[test]
+fn sweeps_have_columns_of_held_back_rows() {
+    let folder = folder();
+    let here = folder.path();
+    let study = format!("{NUMBER}\n[grid]\nseed = [0, 1]\n");
+    std::fs::write(here.join("study.toml"), study).unwrap();
+    ok(here, &["sweep", "study.toml"]);
+    let of = "held_back.rmse.max,held_back.rmse.median,held_back.loss.mean";
+    let told = ok(here, &["sweep", "query", "study.toml", "--of", of, "--json"]);
+    let rows: serde_json::Value = serde_json::from_str(&told).unwrap();
+    let text = rows.to_string();
+    assert!(text.contains("held_back.rmse.max") && !text.contains("null"), "{text}");
+}
+
+#[test]
 fn what_owners_contradict_is_refused_by_name() {
     let folder = folder();
     let refused = |file: &str, set: &str| {
@@ -97,6 +133,35 @@ fn what_owners_contradict_is_refused_by_name() {
     assert!(told.contains("\"softmax-regression\" learns classes"), "{told}");
     let told = refused("numbers.toml", "measure=[\"accuracy\"]");
     assert!(told.contains("measure: `accuracy` is measured of classes"), "{told}");
+    assert!(told.contains("choose of rmse, mae, r2"), "{told}");
+    let told = refused("classes.toml", "measure=[\"r2\"]");
+    assert!(told.contains("`r2` is measured of a number") && told.contains("auroc"), "{told}");
     let told = refused("numbers.toml", "data.classes=[0]");
     assert!(told.contains("data.classes: asks for classes"), "{told}");
+}
+
+/// Beside the rules stand the baselines, and a column of rows that nobody trained on.
+#[test]
+fn a_real_federation_is_compared_with_its_baselines() {
+    let folder = folder();
+    for (experiment, measure) in [("classes.toml", "worst"), ("numbers.toml", "RMSE")] {
+        let args = ["compare", experiment, "--rules", "fedavg+never,fedavg", "--set", "rounds=3"];
+        let said = ok(folder.path(), &args);
+        let row = |name: &str| {
+            let mut lines =
+                said.lines().filter(|line| line.split_whitespace().next() == Some(name));
+            lines.next().unwrap_or_else(|| panic!("no row `{name}`:\n{said}")).to_owned()
+        };
+        for name in ["constant", "alone", "pooled"] {
+            assert!(row(name).matches('–').count() >= 2, "{said}");
+        }
+        assert!(
+            said.contains("held back") && said.contains(measure) || measure == "RMSE",
+            "{said}"
+        );
+        assert!(said.contains("Baselines: `constant`"), "{said}");
+    }
+    // Nobody's rows are held back on digits, so nothing is said of baselines.
+    let digits = ok(folder.path(), &["compare", "--rules", "fedavg", "--set", "rounds=2"]);
+    assert!(!digits.contains("pooled"), "{digits}");
 }

@@ -15,3 +15,11 @@ pub mod numerics;
 
 pub use isa::Isa;
 pub use numerics::{Bf16, Seed, Vector, linalg};
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// What a lock guards, also where a thread that held it has panicked: everything guarded here, and in the crates
+/// that use this, is whole between any two of its changes.
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

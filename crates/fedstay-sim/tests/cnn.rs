@@ -2,7 +2,7 @@
 //! the exported model treat it like any other.
 
 use fedstay::record::Summary;
-use fedstay::{Book, Error, Moment, RoundRecord};
+use fedstay::{BetweenRounds, Book, Error, RoundRecord};
 use fedstay_sim::experiment::Experiment;
 use fedstay_sim::run::Trial;
 use fedstay_sim::sweep::{Options, Plan, Store, run, run_cell};
@@ -74,7 +74,7 @@ impl Book for Trace {
         Ok(if over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     }
 
-    fn between(&mut self, moment: &Moment<'_>) -> Result<(), Error> {
+    fn between(&mut self, moment: &BetweenRounds<'_>) -> Result<(), Error> {
         if self.end_after == Some(self.weights.len()) {
             self.state = Some(serde_json::to_string(&(moment.state)()?).unwrap());
         }

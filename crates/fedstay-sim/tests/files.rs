@@ -2,7 +2,7 @@
 
 use fedstay::record::RoundLine;
 use fedstay_sim::experiment::Experiment;
-use fedstay_sim::run::{Parting, Trial};
+use fedstay_sim::run::{DepartureWeights, Trial};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
@@ -26,7 +26,7 @@ fn written(set: &[(&str, &str)]) -> BTreeSet<String> {
     let set: Vec<(String, String)> =
         set.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
     let mut trial = Trial::new(Experiment::parse("", &set).unwrap()).unwrap();
-    let (mut lines, mut parting): (Vec<RoundLine>, Parting) = Default::default();
+    let (mut lines, mut parting): (Vec<RoundLine>, DepartureWeights) = Default::default();
     let mut summary = trial.run(&mut [&mut lines, &mut parting]).unwrap().unwrap();
     trial.compare_with_alone(&mut summary, &parting).unwrap();
     let mut found = BTreeSet::new();

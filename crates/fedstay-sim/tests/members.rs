@@ -1,8 +1,8 @@
 //! Unequal agents, several local steps under every rule, agents that are not always there, and how they
-//! behave: what must hold whoever takes part.
+//! behave: what must hold for every federation.
 
 use fedstay::record::{RoundLine, Summary};
-use fedstay::{AgentId, Book, Error, Moment, RoundRecord};
+use fedstay::{AgentId, BetweenRounds, Book, Error, RoundRecord};
 use fedstay_sim::experiment::{Experiment, under};
 use fedstay_sim::run::Trial;
 use std::ops::ControlFlow;
@@ -39,7 +39,7 @@ impl Book for Cut {
         Ok(if over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     }
 
-    fn between(&mut self, moment: &Moment<'_>) -> Result<(), Error> {
+    fn between(&mut self, moment: &BetweenRounds<'_>) -> Result<(), Error> {
         self.state = Some(serde_json::to_string(&(moment.state)()?).unwrap());
         Ok(())
     }

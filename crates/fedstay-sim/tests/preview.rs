@@ -2,7 +2,7 @@
 //! whoever is asked, and it keeps everybody with and without exact gradients.
 
 use fedstay::record::{RoundLine, Summary};
-use fedstay::{Book, Error, Moment, RoundRecord};
+use fedstay::{BetweenRounds, Book, Error, RoundRecord};
 use fedstay_sim::experiment::Experiment;
 use fedstay_sim::run::Trial;
 use std::ops::ControlFlow;
@@ -43,7 +43,7 @@ impl Book for Watch {
         Ok(if self.stops() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     }
 
-    fn between(&mut self, moment: &Moment<'_>) -> Result<(), Error> {
+    fn between(&mut self, moment: &BetweenRounds<'_>) -> Result<(), Error> {
         if self.stops() {
             self.state = Some(serde_json::to_string(&(moment.state)()?).unwrap());
         }

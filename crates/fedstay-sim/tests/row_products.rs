@@ -1,7 +1,7 @@
 //! Local steps by the Gram matrix of an agent's rows, in whole runs: the same bits whatever the threads,
 //! the early exit, a restart.
 
-use fedstay::{Book, Error, Moment, RoundRecord};
+use fedstay::{BetweenRounds, Book, Error, RoundRecord};
 use fedstay_sim::experiment::Experiment;
 use fedstay_sim::run::Trial;
 use std::ops::ControlFlow;
@@ -80,7 +80,7 @@ impl Book for Cut {
         Ok(if self.0 == 3 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     }
 
-    fn between(&mut self, moment: &Moment<'_>) -> Result<(), Error> {
+    fn between(&mut self, moment: &BetweenRounds<'_>) -> Result<(), Error> {
         self.1 = Some(serde_json::to_string(&(moment.state)()?).unwrap());
         Ok(())
     }

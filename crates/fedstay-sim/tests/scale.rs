@@ -3,7 +3,7 @@
 
 use fedstay::record::{MOST_LISTED, RoundLine, Summary};
 use fedstay::verdict::Verdict;
-use fedstay::{Book, Error, Moment, RoundRecord, SessionState};
+use fedstay::{BetweenRounds, Book, Error, RoundRecord, SessionState};
 use fedstay_sim::experiment::Experiment;
 use fedstay_sim::run::Trial;
 use std::ops::ControlFlow;
@@ -31,7 +31,7 @@ impl Book for Watch {
         Ok(ControlFlow::Continue(()))
     }
 
-    fn between(&mut self, moment: &Moment<'_>) -> Result<(), Error> {
+    fn between(&mut self, moment: &BetweenRounds<'_>) -> Result<(), Error> {
         if self.lines.len() == self.save_after {
             self.saved = Some((moment.state)()?);
         }
@@ -225,7 +225,7 @@ fn losses_that_nobody_reads_are_not_computed_and_change_no_weight() {
     let (none, same) = told(&with(&[("eval_agents", "none")]));
     assert_eq!((all, none), (300, 0));
     assert_eq!(weights, same);
-    // The converse: whoever can leave, whatever reads losses, and every check of them needs them.
+    // The converse: agents that can leave, rules that read losses, and every check of them need them.
     for needs in [
         &[("behaviour.kind", "threshold"), ("epsilon", "0.01")][..],
         &[("rule.kind", "ada-gd")],

@@ -3,8 +3,8 @@
 use fedstay::record::{RoundLine, Spread, Summary};
 use fedstay::verdict::{Empty, Verdict};
 use fedstay::{
-    AgentId, Behaviour, Book, Broadcast, Call, Engine, Error, Losses, Moment, Report, RoundRecord,
-    Score, StopReason, Vector,
+    AgentId, Behaviour, BetweenRounds, Book, Broadcast, Call, Engine, Error, Losses, Report,
+    RoundRecord, Score, StopReason, Vector,
 };
 use fedstay_sim::experiment::Experiment;
 use fedstay_sim::run::Trial;
@@ -421,7 +421,7 @@ impl Book for Cut {
         Ok(if self.after == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     }
 
-    fn between(&mut self, moment: &Moment<'_>) -> Result<(), Error> {
+    fn between(&mut self, moment: &BetweenRounds<'_>) -> Result<(), Error> {
         if self.after == 0 {
             self.state = Some(serde_json::to_string(&(moment.state)()?).unwrap());
         }
@@ -540,7 +540,7 @@ fn with_nobody_leaving_only_the_departures_are_gone() {
 #[test]
 fn what_an_agent_ends_with_is_compared_with_what_it_makes_alone() {
     let sets = [("rule.kind", "fedavg"), ("rounds", "120"), ("behaviour.kind", "threshold")];
-    let mut parting = fedstay_sim::run::Parting::default();
+    let mut parting = fedstay_sim::run::DepartureWeights::default();
     let mut trial = trial(&sets);
     let mut summary = trial.run(&mut [&mut parting]).unwrap().unwrap();
     trial.compare_with_alone(&mut summary, &parting).unwrap();

@@ -1,4 +1,4 @@
-//! A model that is too small to satisfy everybody: `retain` ends no worse than it began for whoever stays. Before it knew
+//! A model that is too small to satisfy everybody: `retain` ends no worse than it began for those who stay. Before it knew
 //! a way back, four to seven of ten left on these seeds, and mean losses ended at 190 to 840.
 
 use fedstay_sim::experiment::Experiment;

@@ -77,7 +77,9 @@ proptest! {
         by_samples in any::<bool>(),
         measured in prop::sample::select(vec!["\"all\"", "\"none\"", "1", "3"]),
         replace in any::<bool>(),
-        asked in prop::sample::select(vec!["[\"accuracy\"]", "[\"balanced\", \"accuracy\"]", "[]"]),
+        asked in prop::sample::select(vec![
+            "[\"accuracy\"]", "[\"balanced\", \"accuracy\"]", "[\"auroc\", \"log-loss\"]", "[]",
+        ]),
     ) {
         let decides_on = if own { "own" } else { "received" };
         let behaviour = if never { "never" } else { "threshold" };
@@ -247,7 +249,7 @@ fn the_results_number_goes_with_what_is_computed() {
         outcomes.extend(["observation-3", "huber"].map(|problem| outcome(rule, problem)));
     }
     let expected = [
-        "results 9",
+        "results 10",
         "fedavg on observation-3: 2 left, 48 rounds, 0.550000",
         "fedavg on huber: 0 left, 200 rounds, 0.332663",
         "ada-gd on observation-3: 0 left, 50 rounds, 0.275000",
@@ -384,4 +386,27 @@ fn a_store_that_is_deleted_under_a_sweep_ends_it_with_an_error() {
         assert!(error.contains("a.db: was deleted or replaced"), "{after}: {error}");
         assert!(error.contains("type the same command again"), "{error}");
     }
+}
+
+/// Target losses by name and by a baseline share too, and so do decisions by rows that are held back.
+#[test]
+fn owners_who_decide_by_rows_that_are_held_back_share_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("table.csv");
+    let row = |row: u32| {
+        let (a, b) = (f64::from(row * 37 % 101), f64::from(row * 53 % 89));
+        format!("{},{a},{b},{}\n", ["x", "y", "z"][row as usize % 3], u8::from(a + b > 90.0))
+    };
+    let rows: String = (0..240).map(row).collect();
+    std::fs::write(&path, format!("owner,a,b,y\n{rows}")).unwrap();
+    let grid = "epsilon = [0.4, { x = 0.5, \"*\" = 0.3 }, \"1.3 * alone\", \"1.5 * pooled\", \"1.2 * local\"]";
+    let text = format!(
+        "rounds = 30\nstep_size = 0.5\ndecides_on_rows = \"held-back\"\n[rule]\nkind = \"fedavg\"\n\
+         [data]\nkind = \"csv\"\npath = {:?}\nowner = \"owner\"\nlabel = \"y\"\n\
+         [model]\nkind = \"logistic-regression\"\n[grid]\n{grid}\n",
+        path.to_str().unwrap()
+    );
+    let (tally, runs) = assert_shared_is_alone(&text);
+    assert!(tally.work.shared() > 0.2, "{:?}", tally.work);
+    assert!(runs.iter().any(|run| !run.summary().unwrap().left.is_empty()));
 }

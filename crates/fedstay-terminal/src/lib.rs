@@ -3,6 +3,7 @@
 //! knows the other's insides.
 
 mod interrupt;
+mod plan;
 mod progress;
 mod screen;
 mod source;
@@ -10,6 +11,7 @@ mod spreadsheet;
 mod sweep;
 
 pub use interrupt::Interrupt;
+pub use plan::PlanProgress;
 pub use progress::{Progress, hide};
 pub use screen::{Cell, Colour, Column, Screen, ScreenOptions, Table, complain, help_columns};
 pub use source::{Guarded, Source, Threads, Usage, pair_of};

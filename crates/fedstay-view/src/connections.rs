@@ -139,7 +139,7 @@ mod tests {
                 stream
             })
             .collect();
-        // All places are taken now; whoever waits gets one of them.
+        // All places are taken now; those that wait get them.
         std::thread::sleep(Duration::from_millis(100));
         assert!(ask(address).ends_with("here"), "blocked by answers that nobody reads");
         drop(held);

@@ -4,7 +4,7 @@
 //! the past. So once there is a summary, everything that says how a run ended takes it from here.
 //! Summaries are read leniently: older ones lack fields, and other engines write them too.
 
-use fedstay::{Better, Measure};
+use fedstay::{Better, Interval, Measure};
 use fedstay_draw::words::Counts;
 use serde::Serialize;
 use serde_json::Value;
@@ -88,9 +88,29 @@ pub(crate) struct DeliveredTo {
     loss_of_round: Option<u64>,
     /// What else was measured, by name.
     measures: BTreeMap<String, Option<f64>>,
+    /// The headline of its own held-back rows, where it has some.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    held_back: Option<OnHeldBack>,
     /// Whether it is content; `None` where that is not known.
     content: Option<bool>,
     behaviour: Option<String>,
+}
+
+/// A measure of an agent's own held-back rows, with its interval.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+struct OnHeldBack {
+    measure: Measure,
+    #[serde(flatten)]
+    interval: Interval,
+}
+
+/// The first of these measures that is known of an agent's own held-back rows.
+fn on_held_back(agent: &Value, measures: &[Measure]) -> Option<OnHeldBack> {
+    let known = &agent["held_back"]["measures"];
+    measures.iter().find_map(|measure| {
+        let interval = serde_json::from_value(known[&*measure.name].clone()).ok()?;
+        Some(OnHeldBack { measure: measure.clone(), interval })
+    })
 }
 
 /// Every agent of a summary, by its id.
@@ -106,6 +126,7 @@ pub(crate) fn to_agents(summary: &Value) -> HashMap<u64, DeliveredTo> {
                 .iter()
                 .map(|of| (of.name.to_string(), agent[&*of.name].as_f64()))
                 .collect(),
+            held_back: on_held_back(agent, &measures),
             content: content(agent),
             behaviour: behaviour.map(|name| name.chars().take(80).collect()),
         };

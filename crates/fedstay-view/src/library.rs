@@ -96,7 +96,7 @@ impl Library {
 
     /// Looks again and again, for as long as anybody else holds the library.
     pub(crate) fn follow(self: Arc<Self>) {
-        // Whoever starts a page opens it next: what it then shows is read already.
+        // A page that is started is opened next: what it then shows is read already.
         if let Some(first) = self.first() {
             self.open(&first);
         }

@@ -168,7 +168,7 @@ async fn map(State(library): State<Arc<Library>>, Path(id): Path<String>) -> Res
 }
 
 /// A stream with one event whenever a run that somebody watches has more, or the list has changed. A stream ends by
-/// itself once so many others have begun, and its connection with it; a page then asks for another.
+/// itself once this number of others have begun, and its connection with it; a page then asks for another.
 async fn events(State(library): State<Arc<Library>>) -> Response {
     let (events, turn) = library.subscribe();
     let events = BroadcastStream::new(events)

@@ -1,6 +1,6 @@
 //! How close a run comes to breaking the theorem's assumptions, as far as its folder shows.
 
-use fedstay::diagnose::{Diagnosis, Findings, Known};
+use fedstay::diagnose::{Diagnosis, Findings, RunConstants};
 use fedstay::problem::Instance;
 use fedstay::record::{GramLine, Header};
 use fedstay::{AgentId, Rule, Seed};
@@ -23,7 +23,7 @@ pub(crate) struct Theory {
     passed: u32,
     /// The time after which the next matrix may be looked at.
     rest: Option<Instant>,
-    known: Known,
+    known: RunConstants,
     /// Who takes part.
     header: Option<Header>,
     own: bool,
@@ -96,7 +96,7 @@ impl Theory {
             .map(|instance| ConfiguredProblem { instance });
         let instance = self.problem();
         let rule = table.get("rule").and_then(|rule| Rule::deserialize(rule.clone()).ok());
-        self.known = Known {
+        self.known = RunConstants {
             lipschitz: instance.and_then(|instance| instance.lipschitz),
             smoothness: instance.and_then(|instance| instance.smoothness),
             step_size: number(table.get("step_size")).unwrap_or(f64::NAN),

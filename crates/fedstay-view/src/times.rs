@@ -29,7 +29,7 @@ fn began_at(place: &Place) -> Option<SystemTime> {
 }
 
 impl Times {
-    /// The times of a run that is in this round of so many.
+    /// The times of a run that is in this round of this number.
     pub(crate) fn of(place: &Place, status: Standing, round: u32, asked: u32) -> Option<Self> {
         let (last, _) = place.stamp("rounds.jsonl")?;
         let until = if status.is_live() { SystemTime::now() } else { last };

@@ -12,7 +12,7 @@
 use fedstay::record::HeaderAgent;
 use fedstay::{
     About, AdaGd, AgentAssessment, AgentId, Answer, Assessment, Behaviour, Call, Engine, Error,
-    Evidence, Gathered, Mean, Memory, Participant, ParticipantState, Report, Reports, Retain,
+    Evidence, Gathered, Loss, Mean, Memory, Participant, ParticipantState, Report, Reports, Retain,
     Score, Server, Session, Vector,
 };
 
@@ -40,9 +40,9 @@ impl Equation {
 }
 
 /// What an agent decides on.
-struct Loss(f64);
+struct OwnLoss(f64);
 
-impl Evidence for Loss {
+impl Evidence for OwnLoss {
     fn loss(&mut self) -> f64 {
         self.0
     }
@@ -65,13 +65,17 @@ impl Engine for Equations {
             let Participant { id, epsilon, .. } = agent.participant;
             let weights = &*call.broadcast.to(id);
             let loss = agent.loss(weights);
-            match agent.participant.answer(call.round, &mut Loss(loss), false) {
+            match agent.participant.answer(call.round, &mut OwnLoss(loss), false) {
                 Answer::Leaves => goodbyes.push(id),
                 Answer::StaysAway | Answer::SitsOut => {}
                 Answer::Reports | Answer::Returns => {
                     let error = agent.error(weights);
                     agent.gradient = agent.x.map(|x| error * x);
-                    reports.push(Report::new(id, loss, epsilon, Vector::F64(&agent.gradient)));
+                    reports.push(Report::new(
+                        id,
+                        Loss::Exact(loss).leaves_at(epsilon),
+                        Vector::F64(&agent.gradient),
+                    ));
                 }
             }
         }
@@ -85,6 +89,7 @@ impl Engine for Equations {
             behaviour: None,
             score: Score::new(agent.loss(weights)),
             as_of: None,
+            held_back: None,
         };
         Ok(Assessment {
             agents: self.0.iter().map(assessed).collect(),

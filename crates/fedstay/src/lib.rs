@@ -15,7 +15,7 @@
 //! | [`numerics`] | [`Vector`]s of any precision, projections, seeds: what users need of `fedstay_kernels` |
 //! | `message` | [`Report`]s in, a [`Decision`] and a [`Broadcast`] out; [`Error`] |
 //! | `memory`, [`list`] | state on its way into a checkpoint and back; lists of everything that varies |
-//! | [`rule`] | [`Rule`], one file per rule, and the trait [`Aggregator`] for rules of your own |
+//! | [`rule`] | [`Rule`], one file per rule with its options, and the trait [`Aggregator`] for rules of your own |
 //! | `agent` | [`Participant`] (decide, stay or leave, come back), [`behaviour`], [`schedule`], [`privacy`] |
 //! | `server` | [`Server`]; [`optimiser`], [`policy`]: what wraps any rule |
 //! | `run` | [`Session`] (the loop, once), [`Engine`], [`Book`], the [`ledger`], [`record`]s, [`verdict`]s |
@@ -26,7 +26,7 @@
 //! says so.
 //!
 //! ```
-//! use fedstay::{AdaGd, AgentId, Report, Reports, Server, Vector};
+//! use fedstay::{AdaGd, AgentId, Loss, Report, Reports, Server, Vector};
 //!
 //! // Two agents: the first is nearly content (ε = 0.1), the second is far from it.
 //! let near = [1.0, 0.0];
@@ -35,8 +35,8 @@
 //! let reports = Reports::new(
 //!     2,
 //!     vec![
-//!         Report::new(AgentId(0), 0.2, 0.1, Vector::F64(&near)),
-//!         Report::new(AgentId(1), 3.0, 0.1, Vector::F64(&far)),
+//!         Report::new(AgentId(0), Loss::Exact(0.2).leaves_at(0.1), Vector::F64(&near)),
+//!         Report::new(AgentId(1), Loss::Exact(3.0).leaves_at(0.1), Vector::F64(&far)),
 //!     ],
 //! )?;
 //! let decision = server.step(&reports)?;
@@ -58,25 +58,25 @@ mod server;
 mod theory;
 
 pub use agent::behaviour::{self, Behaviour, Choice, Decide, Evidence, Manner, Sends, View};
-pub use agent::forgery::{Forgery, Seen};
+pub use agent::forgery::{Forgery, SeenModels};
 pub use agent::privacy::{self, Privacy};
 pub use agent::schedule::{self, Schedule};
 pub use agent::{Answer, Participant, ParticipantState};
 pub use book::{consistency, forecast, worth};
 pub use memory::Memory;
 pub use message::{
-    AgentId, Better, Broadcast, Decision, Error, Loss, Measure, MeasureName, Measures, Personal,
-    Rates, Report, Reports, Score, ScorePart, Split, Standing, StopReason, Unit, tau,
+    AgentId, Better, Broadcast, Decision, Error, Interval, Loss, Measure, MeasureName, Measures,
+    Personal, Rates, Report, Reports, Score, ScorePart, Split, Standing, StopReason, Unit, tau,
 };
 pub use numerics::{Seed, Vector, fingerprint, linalg, packed, projection};
-pub use rule::rules::*;
-pub use rule::{Aggregator, Facts, Losses, Round, Rule, SLACK};
+pub use rule::{AdaGd, Aggregator, Facts, Losses, Mean, Retain, Round, Rule, SLACK};
 pub use run::{
-    Abilities, About, AgentAssessment, Assessment, Book, Call, Engine, Gathered, Moment,
+    Abilities, About, AgentAssessment, Assessment, BetweenRounds, Book, Call, Engine, Gathered,
     RoundRecord, Session, SessionState, fairness, ledger, record, step_with, verdict,
 };
 pub use server::{
-    Forgetting, How, Optimiser, Policies, Policy, Progress, Server, ServerState, optimiser, policy,
+    ForgetMethod, Forgetting, Optimiser, Policies, Policy, Progress, Server, ServerState,
+    optimiser, policy,
 };
 pub use theory::{diagnose, problem};
 

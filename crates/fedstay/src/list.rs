@@ -72,28 +72,28 @@ impl Parameters {
     /// Those of a struct whose `Deserialize` is derived: it is asked for its fields.
     pub fn of<T: DeserializeOwned>() -> Self {
         let empty = MapDeserializer::new(std::iter::empty::<((), ())>());
-        let asked = |answer: Result<T, Told>| answer.err().unwrap_or_default();
-        let Told { all, .. } = asked(T::deserialize(Fields));
+        let asked = |answer: Result<T, FieldNames>| answer.err().unwrap_or_default();
+        let FieldNames { all, .. } = asked(T::deserialize(Fields));
         Self { all, needed: asked(T::deserialize(empty)).needed }
     }
 }
 
 /// What a struct says about its fields: the error of reading it from nothing.
 #[derive(Debug, Default)]
-struct Told {
+struct FieldNames {
     all: &'static [&'static str],
     needed: Option<&'static str>,
 }
 
-impl fmt::Display for Told {
+impl fmt::Display for FieldNames {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(self, f)
     }
 }
 
-impl std::error::Error for Told {}
+impl std::error::Error for FieldNames {}
 
-impl de::Error for Told {
+impl de::Error for FieldNames {
     fn custom<T: fmt::Display>(_: T) -> Self {
         Self::default()
     }
@@ -107,10 +107,10 @@ impl de::Error for Told {
 struct Fields;
 
 impl<'de> Deserializer<'de> for Fields {
-    type Error = Told;
+    type Error = FieldNames;
 
-    fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Told> {
-        Err(Told::default())
+    fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, FieldNames> {
+        Err(FieldNames::default())
     }
 
     fn deserialize_struct<V: Visitor<'de>>(
@@ -118,8 +118,8 @@ impl<'de> Deserializer<'de> for Fields {
         _: &'static str,
         all: &'static [&'static str],
         _: V,
-    ) -> Result<V::Value, Told> {
-        Err(Told { all, ..Told::default() })
+    ) -> Result<V::Value, FieldNames> {
+        Err(FieldNames { all, ..FieldNames::default() })
     }
 
     serde::forward_to_deserialize_any! {

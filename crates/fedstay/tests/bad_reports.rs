@@ -2,10 +2,11 @@
 //! so.
 
 use fedstay::record::HeaderAgent;
+use fedstay::rule::MwFed;
 use fedstay::{
     Abilities, About, AgentAssessment, AgentId, Assessment, Book, Call, Engine, Error, Gathered,
-    Loss, Mean, Memory, MwFed, Report, Reports, RoundRecord, Rule, Score, Server, Session,
-    Standing, StopReason, Vector,
+    Loss, Mean, Memory, Report, Reports, RoundRecord, Rule, Score, Server, Session, Standing,
+    StopReason, Vector,
 };
 use std::ops::ControlFlow;
 
@@ -26,8 +27,13 @@ impl Engine for Strangers {
     }
 
     fn gather(&mut self, _: &Call<'_>) -> Result<Gathered<'_>, Error> {
-        let honest =
-            |id: usize| Report::new(AgentId(id as u64), 5.0, 0.1, Vector::F64(&SIDES[id][..]));
+        let honest = |id: usize| {
+            Report::new(
+                AgentId(id as u64),
+                Loss::Exact(5.0).leaves_at(0.1),
+                Vector::F64(&SIDES[id][..]),
+            )
+        };
         let mut reports = vec![self.hostile];
         if !self.alone {
             reports.extend([honest(0), honest(1)]);
@@ -43,6 +49,7 @@ impl Engine for Strangers {
             behaviour: None,
             score: Score::new(1.0),
             as_of: None,
+            held_back: None,
         });
         Ok(Assessment { agents: agents.collect(), population: None, constant: None })
     }
@@ -103,13 +110,13 @@ fn played(rule: impl Into<Rule>, hostile: Report<'static>) {
 
 #[test]
 fn a_report_that_overflows_the_step_costs_its_agent_the_round_and_nobody_the_run() {
-    let far = Report::new(AgentId(2), 5.0, 0.1, Vector::F64(&FAR));
+    let far = Report::new(AgentId(2), Loss::Exact(5.0).leaves_at(0.1), Vector::F64(&FAR));
     played(Mean::default(), Report { reach: Some(1e300), ..far });
 }
 
 #[test]
 fn a_report_that_the_rule_cannot_read_costs_its_agent_the_round_and_nobody_the_run() {
-    let plain = Report::new(AgentId(2), 5.0, 0.1, Vector::F64(&SIDES[0]));
+    let plain = Report::new(AgentId(2), Loss::Exact(5.0).leaves_at(0.1), Vector::F64(&SIDES[0]));
     played(MwFed::default(), Report { standing: Standing::Private { tau: 1.0 }, ..plain });
     let standing = Standing::Open { loss: Loss::AtLeast(0.05), epsilon: 0.1 };
     played(MwFed::default(), Report { standing, ..plain });
@@ -117,7 +124,7 @@ fn a_report_that_the_rule_cannot_read_costs_its_agent_the_round_and_nobody_the_r
 
 #[test]
 fn a_round_in_which_only_a_bad_report_came_is_a_round_without_a_step() {
-    let far = Report::new(AgentId(2), 5.0, 0.1, Vector::F64(&FAR));
+    let far = Report::new(AgentId(2), Loss::Exact(5.0).leaves_at(0.1), Vector::F64(&FAR));
     let hostile = Report { reach: Some(1e300), ..far };
     let server = Server::new(vec![0.0, 0.0], Mean::default(), 0.5).unwrap();
     let mut strangers = Strangers { strict: false, alone: true, hostile, dropped: Vec::new() };

@@ -4,11 +4,8 @@
 #[path = "common/one_round.rs"]
 mod one_round;
 
-use fedstay::rule::{Reading, Variant};
-use fedstay::{
-    Afl, AgentId, FedFv, FedMgdaPlus, MaxFl, Mean, MwFed, PcGrad, QFedAvg, Report, Reports, Rule,
-    Vector,
-};
+use fedstay::rule::{Afl, FedFv, FedMgdaPlus, MaxFl, MwFed, PcGrad, QFedAvg, Reading, Variant};
+use fedstay::{AgentId, Loss, Mean, Report, Reports, Rule, Vector};
 use one_round::{EPSILON, ETA, Gradients, reports, server, step};
 use proptest::prelude::*;
 
@@ -235,8 +232,7 @@ proptest! {
             // Everybody, then one agent after the other is not asked.
             let asked: Vec<usize> =
                 (0..agents).filter(|m| number == 0 || agents == 1 || *m != number % agents).collect();
-            let report = |m: &usize| Report::new(
-                AgentId(*m as u64), losses[*m], EPSILON, Vector::F64(&gradients[*m]));
+            let report = |m: &usize| Report::new(AgentId(*m as u64), Loss::Exact(losses[*m]).leaves_at(EPSILON), Vector::F64(&gradients[*m]));
             let sent = Reports::new(gradients[0].len(), asked.iter().map(report).collect()).unwrap();
             server.step(&sent).unwrap();
 

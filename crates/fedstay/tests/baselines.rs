@@ -9,11 +9,12 @@ mod one_round;
 use common::{Setting, play};
 use fedstay::problem::{Huber, Instance, Problem, RedBlue};
 use fedstay::record::Summary;
-use fedstay::rule::{Reading, Variant};
+use fedstay::rule::{
+    Afl, FedFv, FedMgdaPlus, MaxFl, MwFed, OnSettled, PcGrad, QFedAvg, Reading, Variant,
+};
 use fedstay::verdict::Verdict;
 use fedstay::{
-    AdaGd, Afl, AgentId, Behaviour, FedFv, FedMgdaPlus, MaxFl, Mean, MwFed, OnSettled, PcGrad,
-    Policies, QFedAvg, Report, Reports, Rule, Seed, Server, Vector,
+    AdaGd, AgentId, Behaviour, Loss, Mean, Policies, Report, Reports, Rule, Seed, Server, Vector,
 };
 use one_round::{EPSILON, ETA, Gradients, reports, server, step};
 
@@ -91,7 +92,11 @@ fn single_precision_reports_are_read_as_they_are() {
     let losses = [2.0, 0.4, 1.0];
     for rule in baselines() {
         let report = |id: usize| {
-            Report::new(AgentId(id as u64), losses[id], EPSILON, Vector::F32(&singles[id]))
+            Report::new(
+                AgentId(id as u64),
+                Loss::Exact(losses[id]).leaves_at(EPSILON),
+                Vector::F32(&singles[id]),
+            )
         };
         let mut server = server(rule.clone(), 3);
         server.step(&Reports::new(3, (0..3).map(report).collect()).unwrap()).unwrap();

@@ -2,11 +2,12 @@
 //! Also the margin: what it takes to keep agents that look ahead.
 
 use fedstay::behaviour::{Foresight, Lying, Shirking};
-use fedstay::consistency::{Consistency, Doubt, Flag};
+use fedstay::consistency::{Consistency, Flag, FlagReason};
 use fedstay::problem::{Federation, Instance, Problem};
+use fedstay::rule::OnSettled;
 use fedstay::{
-    About, AdaGd, AgentId, Behaviour, Book, Error, Mean, OnSettled, Retain, RoundRecord, Rule,
-    Seed, Server, Session,
+    About, AdaGd, AgentId, Behaviour, Book, Error, Mean, Retain, RoundRecord, Rule, Seed, Server,
+    Session,
 };
 use std::ops::ControlFlow;
 
@@ -89,7 +90,8 @@ fn a_lie_that_begins_is_flagged_and_only_the_liar() {
         agents[1] = Behaviour::Lying(liar);
         let watch = play(&instance, rules()[1].clone(), instance.step_size, agents);
         assert!(watch.flags.iter().all(|flag| flag.agent == AgentId(1)), "{name}");
-        caught += usize::from(watch.flags.iter().any(|flag| flag.doubt == Doubt::AboveTangent));
+        caught +=
+            usize::from(watch.flags.iter().any(|flag| flag.doubt == FlagReason::AboveTangent));
         if let Some(warning) = watch.consistency.warnings(called).first() {
             assert!(warning.contains("agent 1") && warning.contains("not expelled"), "{warning}");
         }

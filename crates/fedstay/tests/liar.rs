@@ -8,7 +8,7 @@
 mod squares;
 
 use fedstay::rule::{Doubted, Why};
-use fedstay::{AgentId, Report, Reports, Retain, Seed, Server, StopReason, Vector};
+use fedstay::{AgentId, Loss, Report, Reports, Retain, Seed, Server, StopReason, Vector};
 use squares::{DELTA, DIMENSION, EPSILON, Squares, dot};
 
 /// All agents, liars included.
@@ -84,7 +84,7 @@ fn lie(
         "huge" => at(1e3, random(1e6)),
         "loss-1e308" => at(1e308, random(1.0)),
         "zero-gradient" => at(1.0, vec![0.0; DIMENSION]),
-        // Content for a long time, and against whoever is nearest to leaving.
+        // Content for a long time, and against the agent that is nearest to leaving.
         "below" => at(EPSILON - 10.0, times(-1.0, &nearest.1)),
         "opposite" => at(EPSILON + 0.5 * DELTA, times(-1.0, &sum)),
         "rising" => at(usual * (1.0 + 0.2 * f64::from(round)), random(dot(&mean, &mean).sqrt())),
@@ -103,7 +103,7 @@ fn lie(
         "twenty" => at(usual, times(20.0, &mean)),
         "against-nearest" => at(nearest.0, times(-1.0, &nearest.1)),
         "against-farthest" => at(farthest.0, times(-1.0, &farthest.1)),
-        // Kept by whoever plays this.
+        // Kept by the one who plays this.
         "replay" => at(own.0, own.1.clone()),
         "sleeper" if round < 12 => at(usual, mean),
         "sleeper" => at(EPSILON + 0.9 * DELTA, times(-1.0, &sum)),
@@ -168,11 +168,21 @@ fn play(rule: &Retain, attack: Option<&str>, liars: u64, seed: u64) -> Outcome {
         let mut reports: Vec<Report<'_>> = present
             .iter()
             .zip(&honest)
-            .map(|(id, (loss, g))| Report::new(AgentId(*id as u64), *loss, EPSILON, Vector::F64(g)))
+            .map(|(id, (loss, g))| {
+                Report::new(
+                    AgentId(*id as u64),
+                    Loss::Exact(*loss).leaves_at(EPSILON),
+                    Vector::F64(g),
+                )
+            })
             .collect();
         if let Some((loss, epsilon, g)) = &said {
             let liars = (LIAR..LIAR + liars).map(AgentId);
-            reports.extend(liars.map(|id| Report::new(id, *loss, *epsilon, Vector::F64(g))));
+            reports.extend(
+                liars.map(|id| {
+                    Report::new(id, Loss::Exact(*loss).leaves_at(*epsilon), Vector::F64(g))
+                }),
+            );
         }
         let reports = Reports::with_goodbyes(DIMENSION, reports, goodbyes).unwrap();
         let decision = server.step(&reports).unwrap();
@@ -289,7 +299,11 @@ fn a_target_that_moves_is_doubted_and_one_that_moves_for_all_is_not() {
         let mut server = Server::new(vec![0.0; 4], Retain::new(DELTA), 0.1).unwrap();
         let mut step = |epsilon: [f64; 4]| {
             let each = gradients.iter().enumerate().map(|(agent, g)| {
-                Report::new(AgentId(agent as u64), 1.0, epsilon[agent], Vector::F64(g))
+                Report::new(
+                    AgentId(agent as u64),
+                    Loss::Exact(1.0).leaves_at(epsilon[agent]),
+                    Vector::F64(g),
+                )
             });
             server.step(&Reports::new(4, each.collect()).unwrap()).unwrap().doubted
         };

@@ -6,7 +6,7 @@ mod machines;
 
 use fedstay::numerics::{Bf16, uniform};
 use fedstay::{
-    AdaGd, AgentId, Mean, Report, Reports, Retain, Rule, Seed, Server, StopReason, Vector,
+    AdaGd, AgentId, Loss, Mean, Report, Reports, Retain, Rule, Seed, Server, StopReason, Vector,
 };
 use machines::machines;
 
@@ -23,7 +23,7 @@ fn rows(count: usize, dimension: usize) -> Vec<Vec<f32>> {
 fn reports<'a>(vectors: &[Vector<'a>]) -> Vec<Report<'a>> {
     let near = |agent: usize| if agent + 2 < vectors.len() { 0.101 } else { 1e6 };
     let of = |(agent, vector): (usize, &Vector<'a>)| {
-        Report::new(AgentId(agent as u64), near(agent), 0.1, *vector)
+        Report::new(AgentId(agent as u64), Loss::Exact(near(agent)).leaves_at(0.1), *vector)
     };
     vectors.iter().enumerate().map(of).collect()
 }
@@ -100,7 +100,7 @@ fn a_step_that_is_not_taken_leaves_nothing_of_the_one_before() {
     assert!(server.displacement().iter().any(|step| *step != 0.0));
     let mut all_near = reports(&vectors);
     for report in &mut all_near {
-        *report = Report::new(report.agent, 0.101, 0.1, report.direction);
+        *report = Report::new(report.agent, Loss::Exact(0.101).leaves_at(0.1), report.direction);
     }
     let before = server.weights().to_vec();
     let admitted = server.admit(all_near, Vec::new()).unwrap();
@@ -126,8 +126,10 @@ fn weights_at_the_end_of_the_range_are_still_refused() {
     let mut server = Server::new(vec![f64::MAX, 0.0], Mean::default(), 1.0).unwrap();
     let before = server.state();
     let down = [-1e100, 0.0];
-    let report =
-        Report { reach: Some(1e208), ..Report::new(AgentId(0), 9.0, 0.1, Vector::F64(&down)) };
+    let report = Report {
+        reach: Some(1e208),
+        ..Report::new(AgentId(0), Loss::Exact(9.0).leaves_at(0.1), Vector::F64(&down))
+    };
     let error = server.step(&Reports::new(2, vec![report]).unwrap()).unwrap_err().to_string();
     assert!(error.contains("step"), "{error}");
     assert_eq!(server.state(), before);

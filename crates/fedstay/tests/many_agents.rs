@@ -5,7 +5,7 @@
 mod machines;
 
 use fedstay::numerics::{Isa, Machine, uniform};
-use fedstay::{AgentId, Report, Retain, Seed, Server, Vector};
+use fedstay::{AgentId, Loss, Report, Retain, Seed, Server, Vector};
 use machines::{machines, with_threads};
 
 const AGENTS: usize = 320;
@@ -38,7 +38,7 @@ impl Agents {
 fn reports(told: &[(f64, Vec<f32>)]) -> Vec<Report<'_>> {
     let each = told.iter().enumerate();
     let of = each.map(|(agent, (loss, gradient))| {
-        Report::new(AgentId(agent as u64), *loss, 0.1, Vector::F32(gradient))
+        Report::new(AgentId(agent as u64), Loss::Exact(*loss).leaves_at(0.1), Vector::F32(gradient))
     });
     of.collect()
 }

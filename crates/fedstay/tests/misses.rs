@@ -3,8 +3,8 @@
 #[path = "common/one_round.rs"]
 mod one_round;
 
-use fedstay::rule::Miss;
-use fedstay::{AgentId, Decision, Retain, Server, Trust};
+use fedstay::rule::{Miss, Trust};
+use fedstay::{AgentId, Decision, Retain, Server};
 use one_round::{EPSILON, ETA, Gradients, reports, server, step};
 
 const DELTA: f64 = 0.1;

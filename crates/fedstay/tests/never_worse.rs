@@ -11,7 +11,9 @@ use common::{Setting, play};
 use fedstay::policy::Preview;
 use fedstay::problem::{Instance, Oracle};
 use fedstay::record::Summary;
-use fedstay::{AgentId, Behaviour, Mean, Policies, Report, Reports, Retain, Rule, Server, Vector};
+use fedstay::{
+    AgentId, Behaviour, Loss, Mean, Policies, Report, Reports, Retain, Rule, Server, Vector,
+};
 use squares::{DELTA, DIMENSION, EPSILON, Squares, dot};
 use std::sync::Arc;
 
@@ -145,7 +147,11 @@ fn a_run_that_goes_back_says_so_delivers_its_best_and_is_resumed_as_it_was() {
         };
         let told: Vec<(f64, Vec<f64>)> = instance.oracles.iter().map(look).collect();
         let reports = told.iter().enumerate().map(|(agent, (loss, gradient))| {
-            Report::new(AgentId(agent as u64), *loss, EPSILON, Vector::F64(gradient))
+            Report::new(
+                AgentId(agent as u64),
+                Loss::Exact(*loss).leaves_at(EPSILON),
+                Vector::F64(gradient),
+            )
         });
         let reports = Reports::new(DIMENSION, reports.collect()).unwrap();
         let decision = server.step(&reports).unwrap();

@@ -8,8 +8,9 @@ use fedstay::policy::{EarlyStop, KeepBest};
 use fedstay::problem::{
     Instance, Observation1, Observation2, Observation3, Observation4, Problem, RedBlue,
 };
+use fedstay::rule::{MinibatchSgd, OnSettled};
 use fedstay::verdict::Verdict;
-use fedstay::{AdaGd, Mean, MinibatchSgd, OnSettled, Policies, Rule, Seed, StopReason};
+use fedstay::{AdaGd, Mean, Policies, Rule, Seed, StopReason};
 
 fn build(problem: Problem) -> Instance {
     problem.build(Seed(0)).unwrap()

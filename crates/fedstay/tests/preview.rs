@@ -4,9 +4,9 @@
 use fedstay::policy::{Preview, Until};
 use fedstay::problem::{Federation, Huber, Instance, Oracle, Problem, SmoothedHinge};
 use fedstay::record::{Guarantee, RoundLine, Summary};
-use fedstay::rule::Landing;
+use fedstay::rule::{Landing, Level};
 use fedstay::{
-    About, Behaviour, Book, Error, Level, Policies, RoundRecord, Seed, Server, Session, StopReason,
+    About, Behaviour, Book, Error, Policies, RoundRecord, Seed, Server, Session, StopReason,
 };
 use rand::Rng;
 use std::ops::ControlFlow;

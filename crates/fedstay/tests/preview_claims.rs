@@ -7,9 +7,9 @@ use fedstay::problem::{
     Federation, Huber, Instance, Observation3, Observation4, Oracle, Problem, SmoothedHinge,
 };
 use fedstay::record::{Guarantee, Summary};
-use fedstay::rule::Landing;
+use fedstay::rule::{Landing, Level};
 use fedstay::{
-    About, AgentId, Decision, Level, Mean, Policies, Policy, Report, Reports, Rule, Seed, Server,
+    About, AgentId, Decision, Loss, Mean, Policies, Policy, Report, Reports, Rule, Seed, Server,
     Session, StopReason, Vector,
 };
 use rand::Rng;
@@ -141,7 +141,7 @@ impl ByHand {
         let reports = told
             .iter()
             .map(|(agent, loss, gradient)| {
-                Report::new(*agent, *loss, EPSILON, Vector::F64(gradient))
+                Report::new(*agent, Loss::Exact(*loss).leaves_at(EPSILON), Vector::F64(gradient))
             })
             .collect();
         let dimension = self.server.weights().len();

@@ -5,11 +5,8 @@
 #[path = "common/one_round.rs"]
 mod one_round;
 
-use fedstay::rule::Landing;
-use fedstay::{
-    AgentId, Loss, OnUnrealizable, Report, Reports, Retain, Seed, Server, Standing, StopReason,
-    Vector,
-};
+use fedstay::rule::{Landing, OnUnrealizable};
+use fedstay::{AgentId, Loss, Report, Reports, Retain, Seed, Server, Standing, StopReason, Vector};
 use one_round::{EPSILON, reports, server};
 use rand::Rng;
 
@@ -89,7 +86,7 @@ fn no_landing_is_certified_that_the_step_does_not_prove() {
         let told: Vec<_> = told.iter().enumerate().map(report).collect();
         let each = told.iter().map(|(agent, loss, g)| Report {
             standing: Standing::Open { loss: *loss, epsilon: 0.1 },
-            ..Report::new(*agent, 0.0, 0.1, Vector::F64(g))
+            ..Report::new(*agent, Loss::Exact(0.0).leaves_at(0.1), Vector::F64(g))
         });
         let reports = Reports::new(2, each.collect()).unwrap();
         let mut server = Server::new(vec![0.0; 2], rule, 0.1).unwrap();
@@ -156,7 +153,7 @@ fn play(
             assert!(loss > 0.1, "somebody left in round {round}: {loss}");
         }
         let each = told.iter().map(|(agent, (loss, g))| {
-            Report::new(AgentId(*agent as u64), *loss, 0.1, Vector::F64(g))
+            Report::new(AgentId(*agent as u64), Loss::Exact(*loss).leaves_at(0.1), Vector::F64(g))
         });
         let reports = Reports::new(dimension, each.collect()).unwrap();
         let reports = reports.with_absent(bowls.len() - told.len());
@@ -268,10 +265,9 @@ fn first_decision(ramps: &[Ramp], start: [f64; 2]) -> fedstay::Decision {
     rule.convex = Some(true);
     let mut server = Server::new(start.to_vec(), rule, 0.5).unwrap();
     let told: Vec<_> = ramps.iter().map(|ramp| ramp.look(server.weights())).collect();
-    let each = told
-        .iter()
-        .enumerate()
-        .map(|(agent, (loss, g))| Report::new(AgentId(agent as u64), *loss, 0.1, Vector::F64(g)));
+    let each = told.iter().enumerate().map(|(agent, (loss, g))| {
+        Report::new(AgentId(agent as u64), Loss::Exact(*loss).leaves_at(0.1), Vector::F64(g))
+    });
     server.step(&Reports::new(2, each.collect()).unwrap()).unwrap()
 }
 

@@ -4,7 +4,11 @@
 //! `cargo test -p fedstay --test stay -- --nocapture` prints the table of docs/stay.md.
 
 use fedstay::policy::Preview;
-use fedstay::{AgentId, Report, Reports, Seed, Server, Stay, Vector};
+use fedstay::rule::Stay;
+use fedstay::{AgentId, Loss, Report, Reports, Seed, Server, Vector};
+
+/// What a member says: its loss, its target loss, its gradient.
+type LossTargetGradient = (f64, f64, Vec<f64>);
 
 const EPSILON: f64 = 0.05;
 const DIMENSION: usize = 20;
@@ -49,11 +53,8 @@ fn federation(seed: u64, apart: usize) -> Vec<Member> {
     (0..MEMBERS).map(member).collect()
 }
 
-/// A loss, a target loss and a gradient, as they are said.
-type Words = (f64, f64, Vec<f64>);
-
 /// What a liar says instead of what is true.
-type Lie = fn(usize, u32, Words, &[(f64, Vec<f64>)]) -> Words;
+type Lie = fn(usize, u32, LossTargetGradient, &[(f64, Vec<f64>)]) -> LossTargetGradient;
 
 fn times(by: f64, v: &[f64]) -> Vec<f64> {
     v.iter().map(|value| by * value).collect()
@@ -111,7 +112,7 @@ fn play(rule: &Stay, apart: usize, liars: usize, lie: Option<Lie>, seed: u64) ->
             .collect();
         present.retain(|m| !gone.contains(m));
         left += gone.len();
-        let said: Vec<(usize, Words)> = present
+        let said: Vec<(usize, LossTargetGradient)> = present
             .iter()
             .map(|m| {
                 let truth = (looks[*m].0, EPSILON, looks[*m].1.clone());
@@ -126,7 +127,11 @@ fn play(rule: &Stay, apart: usize, liars: usize, lie: Option<Lie>, seed: u64) ->
             .collect();
         let mut reports = Vec::new();
         for (m, (loss, epsilon, g)) in &said {
-            reports.push(Report::new(AgentId(*m as u64), *loss, *epsilon, Vector::F64(g)));
+            reports.push(Report::new(
+                AgentId(*m as u64),
+                Loss::Exact(*loss).leaves_at(*epsilon),
+                Vector::F64(g),
+            ));
         }
         let goodbyes = gone.iter().map(|m| AgentId(*m as u64)).collect();
         drop(broadcast);

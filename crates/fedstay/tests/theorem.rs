@@ -7,9 +7,9 @@ use common::{Setting, play};
 use fedstay::policy::{EarlyStop, Guard};
 use fedstay::problem::{Huber, Instance, Problem, SmoothedHinge};
 use fedstay::record::Guarantee;
-use fedstay::rule::Landing;
+use fedstay::rule::{Base, Landing, OnSettled};
 use fedstay::verdict::Verdict;
-use fedstay::{AdaGd, Base, Behaviour, Mean, OnSettled, Policies, Retain, Rule, Seed, StopReason};
+use fedstay::{AdaGd, Behaviour, Mean, Policies, Retain, Rule, Seed, StopReason};
 
 const EPSILON: f64 = 0.1;
 const DELTA: f64 = 0.1;

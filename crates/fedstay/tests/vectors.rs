@@ -2,8 +2,8 @@
 
 use fedstay::problem::{Federation, Observation2, Observation3, Problem};
 use fedstay::{
-    About, AdaGd, AgentId, Behaviour, Book, Error, Mean, Report, Reports, RoundRecord, Rule, Seed,
-    Server, Session, Vector,
+    About, AdaGd, AgentId, Behaviour, Book, Error, Loss, Mean, Report, Reports, RoundRecord, Rule,
+    Seed, Server, Session, Vector,
 };
 use serde_json::Value;
 use std::ops::ControlFlow;
@@ -35,7 +35,11 @@ fn every_step_of_the_reference() {
         let reports = reports.map(|(report, direction)| {
             let number = |key: &str| report[key].as_f64().unwrap();
             let agent = AgentId(report["agent"].as_u64().unwrap());
-            Report::new(agent, number("loss"), number("epsilon"), Vector::F64(direction))
+            Report::new(
+                agent,
+                Loss::Exact(number("loss")).leaves_at(number("epsilon")),
+                Vector::F64(direction),
+            )
         });
         let reports = Reports::new(dimension, reports.collect()).unwrap();
         let step_size = input["step_size"].as_f64().unwrap();

@@ -101,7 +101,7 @@ fn a_run_in_which_nobody_trained_a_round_is_empty() {
     assert_eq!(everybody.content_at_start.len(), everybody.agents.len());
     assert!(everybody.everybody_content, "it was called benign");
     assert_eq!((everybody.verdict, everybody.empty), (Verdict::Empty, Some(Empty::NobodyTrained)));
-    // Those who never take a step deliver what they began with, whoever reported.
+    // Those who never take a step deliver what they began with, whatever was reported.
     let still = summary(Mean::default(), f64::MIN_POSITIVE * 1e-15, 3);
     assert_eq!((still.verdict, still.empty), (Verdict::Empty, Some(Empty::NoStep)));
     assert!(still.left.is_empty() && still.agents.iter().all(|agent| agent.entry.reports == 3));
@@ -124,6 +124,7 @@ fn a_model_no_better_than_a_constant_one_is_empty_whoever_left() {
             behaviour: None,
             score: Score::new(loss),
             as_of: None,
+            held_back: None,
         };
         let constant = constant.map(|loss| Constant(Score::new(loss)));
         let assessment = Assessment {
@@ -148,6 +149,19 @@ fn a_model_no_better_than_a_constant_one_is_empty_whoever_left() {
     assert_eq!(verdict(Some(0.6), 0.8), empty, "it fails everybody as well");
 }
 
+/// Three agents that are content; the second told its loss in this round, if in an earlier one.
+fn three_content(second: Option<u32>) -> Assessment {
+    let agent = |id| AgentAssessment {
+        id: AgentId(id),
+        epsilon: 0.5,
+        behaviour: None,
+        score: Score::new(0.4),
+        as_of: second.filter(|_| id == 1),
+        held_back: None,
+    };
+    Assessment { agents: (0..3).map(agent).collect(), population: None, constant: None }
+}
+
 #[test]
 fn names_stand_in_the_summary_and_in_its_warnings() {
     let server = Server::new(vec![0.0], AdaGd::default(), 0.1).unwrap();
@@ -159,15 +173,7 @@ fn names_stand_in_the_summary_and_in_its_warnings() {
         let line = format!(r#"{{"step_size":0.1,"step_norm":1,{text}}}"#);
         ledger.add(&serde_json::from_str(&line).unwrap());
     }
-    let agent = |id| AgentAssessment {
-        id: AgentId(id),
-        epsilon: 0.5,
-        behaviour: None,
-        score: Score::new(0.4),
-        as_of: (id == 1).then_some(1),
-    };
-    let agents = vec![agent(0), agent(1), agent(2)];
-    let assessment = Assessment { agents, population: None, constant: None };
+    let assessment = three_content(Some(1));
     let listed = |name: Option<&str>| {
         let of = |(id, name): (u64, Option<&str>)| HeaderAgent {
             id: AgentId(id),
@@ -196,7 +202,7 @@ fn names_stand_in_the_summary_and_in_its_warnings() {
 
 #[test]
 fn a_run_that_foresaw_none_of_its_departures_says_what_to_set() {
-    let said = |rule: Rule, foreseen: bool, behaviour: &str| {
+    let told = |rule: Rule, foreseen: bool, behaviour: &str, exact_gradients: bool| {
         let server = Server::new(vec![0.0], rule, 0.1).unwrap();
         let mut ledger = Ledger::default();
         let d = if foreseen { "[0]" } else { "[]" };
@@ -207,24 +213,21 @@ fn a_run_that_foresaw_none_of_its_departures_says_what_to_set() {
             let line = format!(r#"{{"step_size":0.1,"step_norm":1,{text}}}"#);
             ledger.add(&serde_json::from_str(&line).unwrap());
         }
-        let agent = |id| AgentAssessment {
-            id: AgentId(id),
-            epsilon: 0.5,
-            behaviour: None,
-            score: Score::new(0.4),
-            as_of: None,
-        };
-        let agents = vec![agent(0), agent(1), agent(2)];
-        let assessment = Assessment { agents, population: None, constant: None };
-        let about = About { behaviour: behaviour.into(), ..About::default() };
+        let assessment = three_content(None);
+        let about = About { behaviour: behaviour.into(), exact_gradients, ..About::default() };
         ledger.summary(&ended(&server, &assessment, &[]), &about).warnings.join(" ")
     };
+    let said = |rule, in_d, behaviour| told(rule, in_d, behaviour, false);
     let none = said(AdaGd::default().into(), false, "threshold");
     assert!(none.contains("2 of 3 left and none of them was predicted"), "{none}");
     assert!(none.contains("local.exact_gradient") && none.contains("local.batch"), "{none}");
     let some = said(Retain::new(0.02).into(), true, "threshold");
     assert!(some.contains("2 of 3 left and 1 of them was not predicted"), "{some}");
-    // Averaging promises nothing, and whoever leaves for another reason cannot be predicted.
+    // What is so already is no advice.
+    let exact = told(AdaGd::default().into(), false, "threshold", true);
+    assert!(exact.contains("none of them was predicted"), "{exact}");
+    assert!(exact.contains("lower step_size") && !exact.contains("local."), "{exact}");
+    // Averaging promises nothing, and who leaves for another reason cannot be predicted.
     for quiet in [
         said(Mean::default().into(), false, "threshold"),
         said(AdaGd::default().into(), false, "withdrawing"),
@@ -270,6 +273,7 @@ fn losses_that_rose_after_departures_are_not_simply_called_a_divergence() {
             behaviour: None,
             score: Score::new(loss),
             as_of: None,
+            held_back: None,
         };
         let agents = vec![agent(0, 3.0), agent(1, 0.5)];
         let assessment = Assessment { agents, population: None, constant: None };

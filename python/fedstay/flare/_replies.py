@@ -46,7 +46,7 @@ class Reader(shared.Reader):
         """Takes one answer of an agent that was sent the weights `sent`."""
         with answers.of(member):
             said = _said(answer)
-            self.nonces.refuse_old(said, round)
+            self.nonces.refuse_old(said, round, member)
             if said.get("leaves") is True:
                 # The layout of a goodbye: that it leaves, its target loss, and nothing else.
                 epsilon = target_loss(said, member, self.epsilon)

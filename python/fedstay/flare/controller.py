@@ -75,7 +75,8 @@ class FedStay(ModelController):  # type: ignore[misc]
     max_silent : int
         After this many rounds without a usable answer an agent is set aside.
     retry_every : int
-        It is then asked again after this many rounds, and at once when it connects again.
+        It is then asked again after this many rounds, and at once when it connects again. Whenever it does
+        not answer then, it is asked again after twice as many rounds as before, up to 16 times this.
     evaluate_every : int
         After how many rounds every agent still in evaluates what it is shown; 0 for never.
     evaluate_at_end : bool

@@ -10,15 +10,9 @@ asked again, set aside after a while, and welcome when it is back.
 """
 
 from ..pytorch import TorchAgent
-from ._agent import (
-    agent_mod,
-    agent_name,
-    decide_and_report,
-    evaluate_and_report,
-    goodbye,
-    leaves,
-    report,
-)
+from ._agent import agent_mod, decide_and_report, goodbye, leaves, report
+from ._evaluate import evaluate_and_report
+from ._sent import agent_name
 from ._strategy import FedStay
 from ._torch import arrays_of
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from logging import INFO
 from typing import Any
 
@@ -24,16 +24,22 @@ from ..asks import corrected, rates_of
 from ..local import descended
 from ..pytorch import TorchAgent
 from ..remote.agent import asked, echoed, participant, said, seed
+from ._evaluate import without_secrets
 from ._layout import CORRECTION, RECORD, Layout, as_arrays
-from ._private import Loss, inner_mods, privatiser, refuse_outer, reply_of
-from ._sent import sent_arrays, sent_config, trained_arrays
-from ._torch import arrays_of, gradient_of, names_of, take_up
-
-
-def agent_name(context: Context) -> str:
-    """An agent's name: `agent` of its node's config, else `partition-id`, else its node's number."""
-    config = context.node_config
-    return str(config.get("agent", config.get("partition-id", f"node-{context.node_id}")))
+from ._private import (
+    Loss,
+    inner_mods,
+    is_private,
+    open_numbers,
+    privatiser,
+    privatiser_of,
+    refuse_outer,
+    remember,
+    remembered,
+    reply_of,
+)
+from ._sent import agent_name, sent_arrays, sent_config, trained_arrays
+from ._torch import arrays_of, gradient_of, names_of, parameters_of, take_up
 
 
 def _setting(name: str, given: Any, message: Message, context: Context) -> Any:
@@ -141,10 +147,7 @@ def report(
     told: dict[str, Any] = {"loss": float(loss)}
     if private is not None:
         if weights is None:
-            raise Error(
-                f"agent {agent_name(context)} is private and reports its gradient, which nothing has made "
-                "private: let it train, and report `weights`"
-            )
+            raise _bare_gradient(context)
         told = private.told(float(loss), target, str(kept.get("behaviour", "threshold")))
         gradient = buffers = rates = None
     told |= {"agent": agent_name(context), "epsilon": target}
@@ -165,6 +168,13 @@ def report(
     return Message(content, reply_to=message)
 
 
+def _bare_gradient(context: Context) -> Error:
+    return Error(
+        f"agent {agent_name(context)} is private and reports its gradient, which nothing has made private: let "
+        "it train, and report `weights`"
+    )
+
+
 def decide_and_report(
     model: Any,
     data: Any,
@@ -179,6 +189,7 @@ def decide_and_report(
     private: bool | None = None,
     loss_clip: float | None = None,
     loss_noise: float | None = None,
+    tells: Collection[str] = (),
 ) -> Message:
     """The whole train function of an agent: load the weights, decide, and report or say goodbye.
 
@@ -189,7 +200,7 @@ def decide_and_report(
         sizes. Without it the agent takes one full-batch step, that is, reports its gradient. Numbers
         that it returns, by name or one alone, are sent along as metrics.
 
-    private, loss_clip, loss_noise : as for `agent_mod`; here it is `train` or `optimizer` that may be
+    private, loss_clip, loss_noise, tells : as for `agent_mod`; here it is `train` or `optimizer` that may be
         private, by Opacus for instance.
 
     The exact loss and gradient at the received weights are reported unless the agent is private: previews
@@ -199,11 +210,15 @@ def decide_and_report(
     if data is not None:
         model = TorchAgent(model, data, loss=loss, train=train)
     if isinstance(model, TorchAgent):
-        quiet = _is_private(private, how, _privatiser_of(model), certain=False, changed=False)
+        why = privatiser_of(model)
+        quiet = is_private(private, how, why, certain=False, changed=False)
+        if quiet:
+            remember(context, why or "as was said")
+        own: dict[str, Any] = {"epsilon": epsilon, "reach": reach, "behaviour": behaviour}
         return _torch_reply(
-            model, message, context, epsilon, reach, behaviour, how if quiet else None
+            model, message, context, **own, private=how if quiet else None, tells=tells
         )
-    if _is_private(private, how, privatiser(model), certain=False, changed=False):
+    if is_private(private, how, privatiser(model), certain=False, changed=False):
         raise Error(
             f"agent {agent_name(context)} is private, and `decide_and_report` sends the gradient of an "
             "agent of this kind: use `agent_mod(loss)` around a train function that returns trained weights"
@@ -220,7 +235,7 @@ def decide_and_report(
     def ahead(steps: int, rate: float) -> float:
         return descended(model, weights, steps, rate)
 
-    own: dict[str, Any] = {"epsilon": epsilon, "behaviour": behaviour}
+    own = {"epsilon": epsilon, "behaviour": behaviour}
     if leaves(float(value), message, context, **own, descended=ahead):
         return goodbye(message, context, epsilon=epsilon)
     slope = np.asarray(slope).reshape(-1)
@@ -270,6 +285,7 @@ def _torch_reply(
     reach: float | None,
     behaviour: Any,
     private: Loss | None,
+    tells: Collection[str],
 ) -> Message:
     epsilon = epsilon if epsilon is not None else agent.epsilon
     behaviour = behaviour if behaviour is not None else getattr(agent, "behaviour", None)
@@ -279,17 +295,22 @@ def _torch_reply(
     if lack is not None:
         return _words(message, context, cannot=lack)
     take_up(agent, sent_arrays(message))
-    value = agent.measure(gradient=True)
+    # Of a private agent no gradient is sent; and Opacus' modules make none outside of training.
+    value = agent.measure(gradient=private is None)
     if leaves(value, message, context, epsilon=epsilon, behaviour=behaviour):
         return goodbye(message, context, epsilon=epsilon)
-    gradient, by = gradient_of(agent), None
+    if private is not None and not agent.trains:
+        raise _bare_gradient(context)
+    gradient, by = gradient_of(agent) if private is None else None, None
     more: dict[str, Any] = {"epsilon": epsilon, "samples": agent.samples, "private": private}
     more["names"] = names_of(agent.model)
     if "rates" in asks:
         more["rates"] = agent.count()
     if "corrections" in asks:
-        by, more["corrects"] = _correction_of_each(message, gradient), True
+        like = gradient if gradient is not None else parameters_of(agent)
+        by, more["corrects"] = _correction_of_each(message, like), True
     if not agent.trains:
+        assert gradient is not None
         agent.follow()
         beside = agent.buffers()
         if beside:
@@ -300,7 +321,7 @@ def _torch_reply(
         return report(message, context, loss=value, direction=plus, gradient=gradient, **more)
     draw, gave = seed(agent_name(context), int(sent["server-round"])), None
     if private is not None:
-        # Whoever knows what noise is drawn from can take it off again.
+        # Who knows what noise is drawn from can take it off again.
         draw = secrets.randbits(32)
     if by is not None:
         whole = np.concatenate([part.reshape(-1) for part in by.values()])
@@ -311,35 +332,11 @@ def _torch_reply(
         gave = agent.practise(draw)
     metrics = gave if isinstance(gave, Mapping) else {"train_loss": gave}
     told = {k: float(v) for k, v in metrics.items() if isinstance(v, (int, float))}
+    if private is not None:
+        told = open_numbers(told, tells)
     more["metrics"] = {**told, "num-examples": agent.samples} if told else None
     trained: dict[str, Any] = {"weights": arrays_of(agent.model), "gradient": gradient}
     return report(message, context, loss=value, reach=reach, **trained, **more)
-
-
-def evaluate_and_report(
-    model: Any,
-    data: Any,
-    message: Message,
-    context: Context,
-    *,
-    loss: Callable[[Any, Any], Any] | None = None,
-) -> Message:
-    """The whole evaluate function of an agent: its loss on `data`, and its accuracy where the model
-    gives scores for classes. Takes what `decide_and_report` takes."""
-    arrays = sent_arrays(message)
-    if data is not None:
-        model = TorchAgent(model, data, loss=loss)
-    if isinstance(model, TorchAgent):
-        take_up(model, arrays)
-        metrics: dict[str, Any] = {"eval_loss": model.measure(), "num-examples": model.samples}
-        if model.classifies:
-            metrics["eval_acc"] = model.score()
-    else:
-        weights = Layout(arrays).unpack(arrays, agent_name(context))
-        metrics = {"eval_loss": float(model.loss_and_grad(weights)[0])}
-        if callable(getattr(model, "accuracy", None)):
-            metrics["eval_acc"] = float(model.accuracy(weights))
-    return Message(RecordDict({"metrics": MetricRecord(metrics)}), reply_to=message)
 
 
 def _by_name(slopes: Any, arrays: ArrayRecord) -> Mapping[str, Any]:
@@ -366,6 +363,7 @@ def agent_mod(
     private: bool | None = None,
     loss_clip: float | None = None,
     loss_noise: float | None = None,
+    tells: Collection[str] = (),
 ) -> Callable[[Message, Context, Callable[[Message, Context], Message]], Message]:
     """A mod around a train function that exists already: `ClientApp(mods=[agent_mod(agent=me)])`.
 
@@ -385,6 +383,9 @@ def agent_mod(
         that such a mod has another purpose, for instance compression.
     loss_clip, loss_noise : tell a private agent's loss with noise instead, for rules and previews that
         need one: clipped to [0, loss_clip], with Gaussian noise of deviation loss_noise · loss_clip / 2.
+    tells : numbers of the app's own that a private agent sends nonetheless, by name: those that it has
+        made private itself. All others, but for `num-examples`, are left out of its replies, those of the
+        app's evaluate function included.
 
     If the agent stays, the train function runs as before; the trained weights in its reply are passed on as
     a report, together with its metrics. It has to be the first mod of the app.
@@ -393,20 +394,20 @@ def agent_mod(
     if (loss is None) == (agent is None):
         raise Error("agent_mod takes either a `loss` (and a `gradient`), or an `agent`")
 
-    def look(message: Message, context: Context) -> tuple[float, dict[str, Any]]:
-        """The loss, and what else is said about the received weights."""
+    def look(message: Message, context: Context, quiet: bool) -> tuple[float, dict[str, Any]]:
+        """The loss, and what else is said about the received weights; no gradient of a PyTorch agent that is
+        known to be private."""
         if agent is not None:
             made = agent(context)
             if not isinstance(made, TorchAgent):
                 raise Error("agent_mod: `agent(context)` must give a `fedstay.TorchAgent`")
             take_up(made, sent_arrays(message))
-            value = made.measure(gradient=True)
-            more = {
-                "gradient": gradient_of(made),
-                "names": names_of(made.model),
-                "samples": made.samples,
-                "privatiser": _privatiser_of(made),
-            }
+            why = privatiser_of(made)
+            quiet = quiet or (why is not None and private is not False)
+            value = made.measure(gradient=not quiet)
+            more = {"names": names_of(made.model), "samples": made.samples, "privatiser": why}
+            if not quiet:
+                more["gradient"] = gradient_of(made)
             sent: Any = sent_config(message)
             if sent.get("tell-rates") and made.no_rates is None:
                 more["rates"] = made.count()
@@ -424,25 +425,37 @@ def agent_mod(
     def mod(
         message: Message, context: Context, call_next: Callable[[Message, Context], Message]
     ) -> Message:
-        if message.metadata.message_type.split(".")[0] != MessageType.TRAIN:
+        kind = message.metadata.message_type.split(".")[0]
+        if kind == MessageType.EVALUATE:
+            mods, function = inner_mods(call_next)
+            certain = privatiser(*mods)
+            why = certain or privatiser(function, loss, gradient, agent) or remembered(context)
+            quiet = is_private(private, how, why, certain=certain is not None, changed=False)
+            reply = call_next(message, context)
+            return without_secrets(reply, context, tells, why) if quiet else reply
+        if kind != MessageType.TRAIN:
             return call_next(message, context)
         refuse_outer(strange=private is None)
         mods, function = inner_mods(call_next)
         found, certain = privatiser(function, loss, gradient, agent), privatiser(*mods)
         # Refuses settings that contradict each other before anything is computed.
-        _is_private(private, how, certain or found, certain=certain is not None, changed=False)
-        value, more = look(message, context)
+        why = certain or found
+        known = is_private(private, how, why, certain=certain is not None, changed=False)
+        if known:
+            remember(context, why or "as was said")
+        value, more = look(message, context, known)
         if leaves(value, message, context, epsilon=epsilon, behaviour=behaviour):
             return goodbye(message, context, epsilon=epsilon)
         reply, changed = reply_of(call_next, message, context)
         if reply.has_error():
             return reply
         why = certain or found or more.pop("privatiser", None)
-        quiet = _is_private(private, how, why, certain=certain is not None, changed=changed)
+        quiet = is_private(private, how, why, certain=certain is not None, changed=changed)
         more.pop("privatiser", None)
         sent: Any = sent_config(message)
         if quiet:
             because = why or ("a mod changes what was trained" if changed else "as was said")
+            remember(context, because)
             log(INFO, "fedstay: agent %s is private (%s): no gradient and no exact loss leave",
                 agent_name(context), because)  # fmt: skip
             lack = _too_much(["rates"] if sent.get("tell-rates") else [])
@@ -454,6 +467,8 @@ def agent_mod(
             metrics |= record
         samples: Any = metrics.get("num-examples", more.pop("samples", 1))
         more.pop("samples", None)
+        if quiet:
+            metrics = open_numbers(metrics, tells)
         return report(
             message,
             context,
@@ -469,29 +484,6 @@ def agent_mod(
         )
 
     return mod
-
-
-def _privatiser_of(agent: TorchAgent) -> str | None:
-    """What privatises the training of a PyTorch agent, as far as it can be seen."""
-    found = privatiser(agent.model, *agent.trainers())
-    if found is None and any(hasattr(p, "grad_sample") for p in agent.model.parameters()):
-        return "gradients of single samples"
-    return found
-
-
-def _is_private(
-    given: bool | None, how: Loss, found: str | None, *, certain: bool, changed: bool
-) -> bool:
-    """Whether a report is private, by what was given and what was found."""
-    if given is False and certain:
-        raise Error(
-            f"`private=False`, but {found} is among the app's mods: leave `private` out, or take the mod out"
-        )
-    if given is False and how.clip is not None:
-        raise Error("`private=False` and `loss_noise=`: leave one of them out")
-    if given is not None:
-        return given
-    return found is not None or changed or how.clip is not None
 
 
 def _too_much(asks: Sequence[str]) -> str | None:

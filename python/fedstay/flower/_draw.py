@@ -10,7 +10,7 @@ from ._roll import Roll
 
 @dataclass
 class Draw:
-    """Draws a share of the nodes, but at least so many: the same for the same seed and agents."""
+    """Draws a share of the nodes, but not too few: the same for the same seed and agents."""
 
     roll: Roll
     share: float

@@ -15,6 +15,8 @@ from ..remote import layout as shared
 
 #: The record in which server and agents talk to each other.
 RECORD = "fedstay"
+#: What it says in the place of numbers that a private agent keeps to itself.
+WITHHOLDS = "withholds"
 #: The arrays that an agent adds to the gradient of every local step.
 CORRECTION = "correction"
 #: How buffers of normalising layers are called, for models whose clients do not say what is one.

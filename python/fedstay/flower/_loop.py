@@ -112,7 +112,7 @@ class Loop:
             except RuleError:
                 raise  # Nobody's report is to blame.
             except Error as error:
-                # As the core's own loop does: an overflow is blamed on whoever moves farthest.
+                # As the core's own loop does: an overflow is blamed on the agent that moves farthest.
                 farthest = max(answers.moves, key=lambda agent: answers.moves[agent])
                 bad = members[farthest if error.agent is None else error.agent]
                 log(WARNING, "fedstay: agent %s is skipped: %s", bad.name, error)

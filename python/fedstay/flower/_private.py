@@ -12,17 +12,29 @@ import inspect
 import math
 import random
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from types import CodeType, FrameType, FunctionType, MethodType, ModuleType
 from typing import Any
 
-from flwr.app import Context, Message
+from flwr.app import ConfigRecord, Context, Message
 from flwr.clientapp import ClientApp
 
 from .._core import Error
 
-__all__ = ["Loss", "inner_mods", "privatiser", "refuse_outer", "reply_of"]
+__all__ = [
+    "Loss",
+    "inner_mods",
+    "is_private",
+    "open_numbers",
+    "outer_privatiser",
+    "privatiser",
+    "privatiser_of",
+    "refuse_outer",
+    "remember",
+    "remembered",
+    "reply_of",
+]
 
 Call = Callable[[Message, Context], Message]
 
@@ -44,6 +56,10 @@ LOOKERS = {"flwr.clientapp.mod.comms_mods", "flwr.client.mod.comms_mods"}
 OTHERS = {"flwr", "fedstay", "torch", "numpy", *sys.stdlib_module_names}
 #: The most things that are looked at; and how long a list may be, which else has data.
 MOST, FEW = 5000, 64
+#: Where a node keeps that what it trains is private, and why.
+KEPT = "fedstay-private"
+#: The one number of an app's own that a private agent sends unless others are named.
+ROWS = "num-examples"
 #: What a private agent is told to say where no loss of its own can be sent.
 NOISE = "give `loss_clip=` and `loss_noise=`"
 
@@ -183,25 +199,37 @@ def _arrays(reply: Message) -> Any:
 def refuse_outer(*, strange: bool) -> None:
     """Refuses mods around the caller that privatise: Flower's own, which would let the loss through and
     not the goodbye; and with `strange` all others, of which nobody can tell what they do."""
-    for frame in _outer_frames():
-        module = str(frame.f_globals.get("__name__"))
-        own = frame.f_locals.get("self")
-        name = frame.f_code.co_name if own is None else type(own).__name__
-        if module in CHAINS or module in LOOKERS or module.split(".")[0] == "fedstay":
-            continue
-        private = module.split(".")[0] == "flwr" and name in MODS
-        if private or any(kind.__name__ in MODS for kind in type(own).__mro__):
+    for name, package, private in _outer_mods():
+        if private:
             raise Error(
                 f"{name} comes before fedstay, so it would make neither the loss private nor let a goodbye "
                 f"pass: let `agent_mod` be the first mod, `ClientApp(mods=[agent_mod(…), {name}(…)])`, "
                 "around a train function that returns trained weights"
             )
-        if strange and module.split(".")[0] not in OTHERS:
+        if strange and package not in OTHERS:
             raise Error(
                 f"the mod `{name}` comes before `agent_mod`, which cannot see whether it makes replies "
                 "private: let `agent_mod` be the first mod, or say `agent_mod(…, private=False)` if it "
                 "does not"
             )
+
+
+def outer_privatiser() -> str | None:
+    """Flower's mod around the caller that privatises, if there is one."""
+    return next((name for name, _, private in _outer_mods() if private), None)
+
+
+def _outer_mods() -> Iterator[tuple[str, str, bool]]:
+    """What may be mods around the caller: its name, its package, and whether Flower's to privatise."""
+    for frame in _outer_frames():
+        module = str(frame.f_globals.get("__name__"))
+        package = module.split(".")[0]
+        own = frame.f_locals.get("self")
+        name = frame.f_code.co_name if own is None else type(own).__name__
+        if module in CHAINS or module in LOOKERS or package == "fedstay":
+            continue
+        private = package == "flwr" and name in MODS
+        yield name, package, private or any(kind.__name__ in MODS for kind in type(own).__mro__)
 
 
 def _outer_frames() -> Iterator[FrameType]:
@@ -214,6 +242,47 @@ def _outer_frames() -> Iterator[FrameType]:
             return
         frames.append(frame)
         frame = frame.f_back
+
+
+def privatiser_of(agent: Any) -> str | None:
+    """What privatises the training of a PyTorch agent, as far as it can be seen."""
+    found = privatiser(agent.model, *agent.trainers())
+    if found is None and any(hasattr(p, "grad_sample") for p in agent.model.parameters()):
+        return "gradients of single samples"
+    return found
+
+
+def is_private(
+    given: bool | None, how: Loss, found: str | None, *, certain: bool, changed: bool
+) -> bool:
+    """Whether a reply is private, by what was given and what was found."""
+    if given is False and certain:
+        raise Error(
+            f"`private=False`, but {found} is among the app's mods: leave `private` out, or take the mod out"
+        )
+    if given is False and how.clip is not None:
+        raise Error("`private=False` and `loss_noise=`: leave one of them out")
+    if given is not None:
+        return given
+    return found is not None or changed or how.clip is not None
+
+
+def remember(context: Context, why: str) -> None:
+    """Keeps that what this node trains is private: its evaluations are to be so as well."""
+    context.state[KEPT] = ConfigRecord({"why": why})
+
+
+def remembered(context: Context) -> str | None:
+    """Why what this node trains is private, if it is."""
+    kept: Any = context.state.get(KEPT, {})
+    why: str | None = kept.get("why")
+    return why
+
+
+def open_numbers(metrics: Mapping[str, Any], tells: Collection[str]) -> dict[str, Any]:
+    """What a private agent sends of its app's own numbers: how many rows it has, and those that it has said
+    to be private already."""
+    return {key: value for key, value in metrics.items() if key == ROWS or key in tells}
 
 
 @dataclass(frozen=True)
@@ -246,8 +315,11 @@ class Loss:
             return {"loss": math.nextafter(epsilon, math.inf), "at-least": True}
         if self.clip <= epsilon:
             raise Error(f"`loss_clip` is {self.clip:g}, but must be above ε = {epsilon:g}")
-        deviation = self.noise * self.clip / 2.0
-        # Never from a seed: whoever could guess that would take the noise off again.
-        noise = random.SystemRandom().gauss(0.0, deviation)
-        noisy = min(max(loss, 0.0), self.clip) + noise
-        return {"loss": noisy, "standard_error": deviation}
+        return {"loss": self.noisy(loss), "standard_error": self.noise * self.clip / 2.0}
+
+    def noisy(self, loss: float) -> float:
+        """The loss, clipped and with noise, where these are given."""
+        assert self.clip is not None and self.noise is not None
+        # Never from a seed: one who could guess that would take the noise off again.
+        noise = random.SystemRandom().gauss(0.0, self.noise * self.clip / 2.0)
+        return min(max(loss, 0.0), self.clip) + noise

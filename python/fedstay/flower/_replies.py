@@ -27,7 +27,7 @@ from ..remote.roll import Member as AnyMember
 from ..remote.roll import Roll as AnyRoll
 from ..remote.showing import Showing
 from ._door import SECURE_AGGREGATION, SECURE_AGGREGATION_MARK, claimed_name
-from ._layout import RECORD, Layout
+from ._layout import RECORD, WITHHOLDS, Layout
 from ._metrics import WEIGHT, scalars
 from ._private import NOISE
 from ._roll import Member, Roll
@@ -195,7 +195,7 @@ class Reader(reader.Reader):
         believed = self.roll.believes_goodbye(member)
         member.answers += 1
         with answers.of(member):
-            self.nonces.refuse_old(said, round)
+            self.nonces.refuse_old(said, round, member)
             if said.get("leaves") is True:
                 epsilon = target_loss(said, member, self.epsilon)
                 if not believed:
@@ -332,8 +332,16 @@ class Reader(reader.Reader):
                 content = _content(reply, node)
                 for record in content.metric_records.values():
                     metrics.update(record)
-                found.numbers[member.name] = scalars(content)
+                numbers = scalars(content)
+                said: Any = content.config_records.get(RECORD, {})
+                withholds = said.get(WITHHOLDS) is True
+                if not withholds or set(numbers) - {WEIGHT}:
+                    found.numbers[member.name] = numbers
                 if loss_key not in metrics:
+                    if withholds:
+                        log(INFO, "fedstay: agent %s is private and withholds its evaluation",
+                            member.name)  # fmt: skip
+                        continue
                     there = ", ".join(f"`{key}`" for key in sorted(metrics)) or "nothing"
                     raise Error(
                         f"its evaluation has no `{loss_key}`, but {there}: give FedStay `loss_key=`"
@@ -373,7 +381,7 @@ def told_parameters(
             ties = zip(said.get("tied", ()), said.get("tied-to", ()), strict=True)
             vote = (names, tuple((str(a), str(b)) for a, b in ties))
             Layout(arrays, names, dict(vote[1]))
-        # Whoever sends nonsense has no vote; its report is judged like any other.
+        # An agent that sends nonsense has no vote; its report is judged like any other.
         except Exception:  # noqa: BLE001, S112
             continue
         votes[vote] = votes.get(vote, 0) + 1

@@ -1,10 +1,10 @@
-"""What a message from the server has, under whichever keys the strategy was given."""
+"""What a message from the server has, under whichever keys the strategy was given; and who receives it."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from flwr.app import ArrayRecord, Message
+from flwr.app import ArrayRecord, Context, Message
 
 from .._core import Error
 
@@ -38,3 +38,9 @@ def trained_arrays(reply: Message) -> ArrayRecord:
             f"has {names}"
         )
     return next(iter(records.values()))
+
+
+def agent_name(context: Context) -> str:
+    """An agent's name: `agent` of its node's config, else `partition-id`, else its node's number."""
+    config = context.node_config
+    return str(config.get("agent", config.get("partition-id", f"node-{context.node_id}")))

@@ -106,7 +106,8 @@ class FedStay(Strategy):
         After this many rounds without a usable answer an agent is set aside, and so is a node that has
         never told its name.
     retry_every : int
-        It is then asked again after this many rounds, and at once when its node is back.
+        It is then asked again after this many rounds, and at once when its node is back. Whenever it does
+        not answer then, it is asked again after twice as many rounds as before, up to 16 times this.
     evaluate_every : int
         After how many rounds every agent still in evaluates what it is shown, which is the model unless
         the policy hides that (an `@app.evaluate()` whose metrics have `loss_key`, and `accuracy_key` if

@@ -25,6 +25,12 @@ def gradient_of(agent: TorchAgent) -> ArrayRecord:
     return ArrayRecord({key: Array(slope) for key, slope in agent.gradients().items()})
 
 
+def parameters_of(agent: TorchAgent) -> ArrayRecord:
+    """The module's parameters, by name."""
+    named = agent.model.named_parameters()
+    return ArrayRecord({key: Array(numbers(parameter)) for key, parameter in named})
+
+
 def names_of(model: Any) -> dict[str, Any]:
     """Which of a module's arrays are parameters, and which of those are the same one twice."""
     first = {id(parameter): name for name, parameter in model.named_parameters()}

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .._core import Error
+from .roll import Member
 
 #: What the messages of a round say, and their answers repeat.
 NONCE = "nonce"
@@ -49,7 +50,8 @@ class Nonces:
     """One for every round, which nobody can know before: an old answer that is sent again has another.
 
     It guards against answers that are kept and repeated, by a client that caches for instance. It is no
-    proof: who wants to lie can put this round's nonce into an old report.
+    proof: who wants to lie can put this round's nonce into an old report. Clients of fedstay 0.1 know of no
+    nonces: an answer without one is let through until its agent has given one, and never after that.
     """
 
     def __init__(self) -> None:
@@ -59,13 +61,19 @@ class Nonces:
         """The nonce of a round."""
         return hashlib.sha256(f"{self._secret}/{round}".encode()).hexdigest()[:16]
 
-    def refuse_old(self, said: Mapping[str, Any], round: int) -> None:
-        """Refuses an answer to another round's message. One without a nonce is let through: clients of
-        fedstay 0.1 do not repeat it."""
-        if said.get(NONCE) not in (None, self.of(round)):
+    def refuse_old(self, said: Mapping[str, Any], round: int, member: Member) -> None:
+        """Refuses an answer to another round's message, or to nobody knows which."""
+        told = said.get(NONCE)
+        if told is None and member.repeats_nonces:
+            raise Error(
+                "it repeats no nonce, which earlier answers of this agent did: it may be an old answer, "
+                "changed and sent again"
+            )
+        if told not in (None, self.of(round)):
             raise Error(
                 "it answers another round's message, by the nonce in it: an old answer that was sent again"
             )
+        member.repeats_nonces |= told is not None
 
 
 def share(said: Mapping[str, Any], name: str) -> float:

@@ -31,7 +31,7 @@ class Patience:
     tries: int
 
     def deadline(self, reported: int) -> Deadline:
-        """Until when one exchange is waited for, where so many have reported before it."""
+        """Until when one exchange is waited for, where this number have reported before it."""
         return Deadline(self.timeout, max(self.min_agents - reported, 1), self.grace)
 
     def few(
@@ -63,7 +63,7 @@ class Deadline:
         self.silence = f"no answer within {seconds:g} s"
 
     def left(self, reports: int) -> float:
-        """How many seconds are left, now that there are so many reports; 0 when it is over."""
+        """How many seconds are left, with this number of reports; 0 when it is over."""
         now = self._clock()
         if self._grace is not None and self._enough is not None and not self._reached:
             self._reached = reports >= self._enough

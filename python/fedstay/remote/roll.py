@@ -7,7 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Generic, TypeVar
 
-__all__ = ["Member", "Roll", "Silence"]
+__all__ = ["LONGEST", "Member", "Roll", "Silence"]
+
+#: How many times `retry_every` the wait for another attempt may become. Every attempt may cost all of the
+#: others the whole timeout.
+LONGEST = 16
 
 
 @dataclass(kw_only=True)
@@ -16,8 +20,10 @@ class Silence:
 
     #: How many rounds in a row.
     silent: int = 0
-    #: The round in which it was set aside, if it is.
+    #: The round in which it was set aside, or asked in vain since then, if it is.
     aside: int | None = None
+    #: After how many rounds from then it is asked again; `retry_every`, if it is 0.
+    wait: int = 0
     #: Set aside and not connected: asked at once when it is back.
     absent: bool = False
 
@@ -33,6 +39,8 @@ class Member(Silence):
     #: What it last reported, and in which round.
     loss: float | None = None
     loss_round: int | None = None
+    #: Whether an answer of it has repeated its message's nonce: then all have to.
+    repeats_nonces: bool = False
 
 
 M = TypeVar("M", bound=Member)
@@ -44,7 +52,8 @@ class Roll(Generic[M]):
 
     expected: the names that may take part, in the order of their numbers; anybody, if not given.
     max_silent: after this many rounds without a usable answer an agent is set aside.
-    retry_every: an agent that was set aside is asked again after this many rounds.
+    retry_every: an agent that was set aside is asked again after this many rounds; whenever that is in vain,
+        after twice as many as before, up to LONGEST times this.
     """
 
     expected: Sequence[str] | Mapping[str, Any] | None = None
@@ -72,7 +81,7 @@ class Roll(Generic[M]):
         """Whether somebody who is in and connected is asked in a round."""
         if who.aside is None or who.absent:
             return True
-        return (round - who.aside) % self.retry_every == 0
+        return round - who.aside >= (who.wait or self.retry_every)
 
     def is_there(self, member: M, connected: set[Any]) -> bool:
         """Whether an agent is among those that are connected, however the engine knows them."""
@@ -92,19 +101,20 @@ class Roll(Generic[M]):
     def answered(self, member: M) -> bool:
         """Notes a usable answer; returns whether the agent had been set aside."""
         back = member.aside is not None
-        member.silent, member.aside, member.absent = 0, None, False
+        member.silent, member.aside, member.wait, member.absent = 0, None, 0, False
         return back
 
     def failed(self, who: Silence, round: int) -> bool:
         """Notes a round without a usable answer; returns whether it is now set aside for that."""
         who.silent += 1
-        if who.aside is not None:
-            # Another attempt failed: the next one is as far away as before.
-            who.absent = False
-            return False
-        if who.silent >= self.max_silent:
-            who.aside = round
-        return who.aside is not None
+        if who.aside is None:
+            if who.silent >= self.max_silent:
+                who.aside, who.wait = round, self.retry_every
+            return who.aside is not None
+        if not who.absent:
+            who.wait = min(2 * (who.wait or self.retry_every), LONGEST * self.retry_every)
+        who.aside, who.absent = round, False
+        return False
 
     def memory(self) -> dict[str, Any]:
         """Everything it knows, for a checkpoint."""

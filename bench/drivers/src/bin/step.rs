@@ -7,7 +7,7 @@
 //! Every line on standard input is answered with the CPU seconds of one more step; at the end of
 //! input the weights go to OUT as f64.
 
-use fedstay::{AdaGd, AgentId, Report, Reports, Server, Vector};
+use fedstay::{AdaGd, AgentId, Loss, Report, Reports, Server, Vector};
 use std::io::Write;
 
 const STEP_SIZE: f64 = 0.1;
@@ -27,7 +27,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     let report = |(agent, row)| {
         let loss = if agent < held { 0.1 } else { 1e9 };
-        Report::new(AgentId(agent), loss, 0.1, Vector::F32(row))
+        Report::new(AgentId(agent), Loss::Exact(loss).leaves_at(0.1), Vector::F32(row))
     };
     let mut server = Server::new(vec![0.0; dimension], AdaGd::default(), STEP_SIZE)?;
     for line in std::io::stdin().lines() {

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use fedstay::Seed;
-use fedstay::diagnose::{Diagnosis, Findings, Known};
+use fedstay::diagnose::{Diagnosis, Findings, RunConstants};
 use fedstay_draw::words::{changed, count};
 use fedstay_sim::experiment::Experiment;
 use fedstay_sim::run::{Trial, changed_since, read_gram, read_rounds};
@@ -72,9 +72,9 @@ fn recorded(folder: &Path) -> Result<Findings> {
     Ok(diagnosis.findings(known(&experiment)))
 }
 
-fn known(experiment: &Experiment) -> Known {
+fn known(experiment: &Experiment) -> RunConstants {
     let instance = experiment.problem().and_then(|p| p.build(Seed(experiment.seed)).ok());
-    Known {
+    RunConstants {
         lipschitz: instance.as_ref().and_then(|instance| instance.lipschitz),
         smoothness: instance.as_ref().and_then(|instance| instance.smoothness),
         step_size: experiment.step_size,

@@ -3,12 +3,14 @@
 use super::INTERRUPTED;
 use crate::summary::tone;
 use anyhow::{Context, Result};
-use fedstay::Measure;
-use fedstay::record::{RoundLine, Summary};
+use fedstay::record::{RoundLine, Spread, Summary};
+use fedstay::{Measure, Score};
 use fedstay_draw::picture::{self, Compared};
 use fedstay_draw::words::{count, harm, leavers, moments, worst};
-use fedstay_sim::experiment::{DEFAULT, Experiment, read_table, under};
+use fedstay_sim::experiment::{DEFAULT, Experiment, SpecError, read_table, under};
 use fedstay_sim::run::{Recorded, Trial};
+use fedstay_sim::simulator::Simulator;
+use fedstay_sim::simulator::baseline::BaselineScores;
 use fedstay_sim::sweep::AloneScores;
 use fedstay_terminal::{Cell, Column, Guarded, Progress, Screen, Table, Threads};
 use std::collections::BTreeSet;
@@ -79,10 +81,13 @@ impl Compare {
         }
         let alone = AloneScores::default();
         let rounds = experiments.first().map_or(0, |(_, experiment)| experiment.rounds);
-        let mut compared = Vec::new();
+        let (mut compared, mut baselines) = (Vec::new(), None);
         for (label, experiment) in experiments {
             let mut trial = Trial::new(experiment.clone())?;
             alone.tell(&mut trial)?;
+            if baselines.is_none() {
+                baselines = Some(trial.simulator().map_or(Ok(Vec::new()), of_owners)?);
+            }
             let mut progress = Progress::named(&trial, &label, screen);
             let mut rounds: Vec<RoundLine> = Vec::new();
             let summary = trial.run(&mut [&mut progress, &mut rounds])?;
@@ -95,10 +100,16 @@ impl Compare {
             let recorded = Recorded { header, rounds, unreadable: Vec::new() };
             compared.push(Compared { rule: label.clone(), label, recorded, summary });
         }
-        self.print(&compared, rounds, screen)
+        self.print(&compared, &baselines.unwrap_or_default(), rounds, screen)
     }
 
-    fn print(&self, compared: &[Compared], rounds: u32, screen: &Screen) -> Result<()> {
+    fn print(
+        &self,
+        compared: &[Compared],
+        baselines: &[BaselineScores],
+        rounds: u32,
+        screen: &Screen,
+    ) -> Result<()> {
         if self.json {
             let summaries: Vec<&Summary> = compared.iter().map(|run| &run.summary).collect();
             return screen.print(&format!("{}\n", serde_json::to_string_pretty(&summaries)?));
@@ -111,7 +122,16 @@ impl Compare {
             ))?;
             summary.notes.iter().try_for_each(|note| screen.say(&format!("{note}\n")))?;
         }
-        screen.print(&screen.table(&comparison(compared)))?;
+        screen.print(&screen.table(&comparison(compared, baselines)))?;
+        if let Some(measure) = measured_on_held_back(compared) {
+            screen.say(&format!(
+                "\nMean and worst: {} on members' own held-back rows.",
+                measure.label
+            ))?;
+        }
+        if !baselines.is_empty() {
+            screen.say(&format!("\n{BASELINES}"))?;
+        }
         if let Some(meaning) = alone(compared, rounds) {
             screen.say(&format!("\n{meaning}"))?;
         }
@@ -135,13 +155,29 @@ impl Compare {
     }
 }
 
+/// What the rows are that no rule made.
+const BASELINES: &str = "Baselines: `constant` tells everybody the base rates, or the mean; `alone` is \
+    the best model of each member's own rows, its outside option; `pooled` is the best one of all \
+    members' rows in one place. Rows that are held back are a member's own, and nobody trained on \
+    them.";
+
+/// The baselines of a real federation: where the data say who holds a row.
+fn of_owners(simulator: &Simulator) -> Result<Vec<BaselineScores>, SpecError> {
+    match simulator.population().name(0) {
+        Some(_) => simulator.baselines().scored(),
+        None => Ok(Vec::new()),
+    }
+}
+
 /// What the column "better than alone" counts, if it is there.
 fn alone(compared: &[Compared], rounds: u32) -> Option<String> {
     let mut judged = compared.iter().flat_map(|run| &run.summary.agents);
-    let alone = judged.find_map(|agent| agent.alone.as_ref())?;
-    let on = match alone.of(&Measure::UNSEEN.name) {
-        Some(_) => "accuracy on unseen rows of their own mix of classes",
-        None => "the loss on their own data",
+    let (agent, alone) = judged.find_map(|agent| Some((agent, agent.alone.as_ref()?)))?;
+    let on = match (alone.of(&Measure::UNSEEN.name), &agent.held_back) {
+        (Some(_), Some(_)) => "accuracy on their own held-back rows",
+        (Some(_), None) => "accuracy on unseen rows of their own mix of classes",
+        (None, Some(_)) => "the loss on their own held-back rows",
+        (None, None) => "the loss on their own data",
     };
     let rounds = count(rounds, "round");
     Some(format!(
@@ -150,7 +186,14 @@ fn alone(compared: &[Compared], rounds: u32) -> Option<String> {
     ))
 }
 
-fn comparison(compared: &[Compared]) -> Table {
+/// The headline, where it is known on held-back rows of every run's agents.
+fn measured_on_held_back(compared: &[Compared]) -> Option<&Measure> {
+    let mut headlines = compared.iter().map(|run| run.summary.headline().0);
+    let measure = headlines.find(|measure| **measure != Measure::LOSS)?;
+    compared.iter().all(|run| run.summary.on_held_back(measure).is_some()).then_some(measure)
+}
+
+fn comparison(compared: &[Compared], baselines: &[BaselineScores]) -> Table {
     let headlines = compared.iter().map(|run| run.summary.headline().0);
     let measure = headlines.clone().find(|measure| **measure != Measure::LOSS);
     let population = compared.iter().any(|run| run.summary.population.is_some());
@@ -173,9 +216,17 @@ fn comparison(compared: &[Compared]) -> Table {
     if population {
         columns.push(Column::dispensable("population", 4));
     }
+    // Where mean and worst are of held-back rows already, a column of them would say it twice.
+    let on_held_back = measured_on_held_back(compared).is_some();
+    let held_back = !on_held_back && compared.iter().any(|run| run.summary.held_back.is_some());
+    if held_back {
+        columns.push(Column::kept("held back"));
+    }
     if alone {
         columns.push(Column::kept("better than alone"));
     }
+    let otherwise = Measure::LOSS;
+    let by = measure.unwrap_or(&otherwise);
     let mut table = Table::new(columns);
     for Compared { label, summary, .. } in compared {
         let agents = summary.known();
@@ -191,7 +242,10 @@ fn comparison(compared: &[Compared]) -> Table {
             format!("{:.3}", summary.score.loss.max).into(),
         ];
         if let Some(measure) = measure {
-            let over = summary.score.get(&measure.name);
+            let over = match on_held_back {
+                true => summary.on_held_back(measure),
+                false => summary.score.get(&measure.name),
+            };
             row.push(measure.or_dash(over.map(|over| over.mean)).into());
             row.push(measure.or_dash(over.map(|over| worst(measure, over))).into());
         }
@@ -200,9 +254,43 @@ fn comparison(compared: &[Compared]) -> Table {
             let value = measure.and_then(|measure| Some(measure.shown(score?.of(&measure.name)?)));
             row.push(value.unwrap_or_else(|| "–".to_owned()).into());
         }
+        if held_back {
+            let over = summary.held_back.as_ref().and_then(|score| score.get(&by.name));
+            row.push(by.or_dash(over.map(|over| over.mean)).into());
+        }
         if alone {
             let told = |(better, of)| format!("{better} of {of}");
             row.push(summary.against_alone().map_or(String::new(), told).into());
+        }
+        table.row(row);
+    }
+    for baseline in baselines {
+        let own = Score::over(baseline.of.iter().map(|made| &made.score));
+        let kept: Vec<Score> =
+            baseline.of.iter().filter_map(|made| Some(made.held_back.as_ref()?.score())).collect();
+        let kept = Score::over(kept.iter());
+        let nothing = || Cell::from("–");
+        let mut row: Vec<Cell> = vec![baseline.name.into()];
+        row.extend((0..6).map(|_| nothing()));
+        let loss = |of: fn(&Spread) -> f64| {
+            own.as_ref().map_or(nothing(), |own| format!("{:.3}", of(&own.loss)).into())
+        };
+        row.extend([loss(|over| over.mean), loss(|over| over.max)]);
+        if let Some(measure) = measure {
+            let judged = if on_held_back { &kept } else { &own };
+            let over = judged.as_ref().and_then(|judged| judged.get(&measure.name));
+            row.push(measure.or_dash(over.map(|over| over.mean)).into());
+            row.push(measure.or_dash(over.map(|over| worst(measure, over))).into());
+        }
+        if population {
+            row.push(nothing());
+        }
+        if held_back {
+            let over = kept.as_ref().and_then(|kept| kept.get(&by.name));
+            row.push(by.or_dash(over.map(|over| over.mean)).into());
+        }
+        if alone {
+            row.push(nothing());
         }
         table.row(row);
     }

@@ -1,4 +1,6 @@
-//! `fedstay data`: fetch data sets, and look at how they are dealt out.
+//! `fedstay data`: fetch data sets, read tables, and look at how they are dealt out.
+
+mod read;
 
 use super::rows_line;
 use anyhow::Result;
@@ -34,7 +36,7 @@ Examples:
   # a table of your own
   fedstay data show --set data.kind=csv --set data.path=table.csv";
 
-/// Fetch data sets, and show how they are dealt to agents.
+/// Fetch data sets, read tables, and show how they are dealt to agents.
 #[derive(Debug, clap::Subcommand)]
 pub enum Data {
     /// Fetch a data set into the cache, check it, and say where it is
@@ -46,6 +48,9 @@ pub enum Data {
         #[arg(long, value_name = "DIR")]
         into: Option<PathBuf>,
     },
+    /// Read a table: columns, owners, what will become of them, and what is wrong
+    #[command(after_help = read::EXAMPLES)]
+    Read(read::Read),
     /// Show how many samples of each class every agent holds
     #[command(after_help = SHOW_EXAMPLES)]
     Show {
@@ -78,6 +83,7 @@ impl Data {
     pub(super) fn run(self, screen: &Screen) -> Result<()> {
         match self {
             Self::Fetch { kind, into } => fetch_kind(&kind, into, screen),
+            Self::Read(read) => read.run(screen),
             Self::Show { source } => show(&source, screen),
         }
     }

@@ -68,7 +68,7 @@ struct Unfinished {
     next: Option<Next>,
 }
 
-/// At most so many runs are told what to do next.
+/// The most runs that are told what to do next.
 const MOST_NEXT: usize = 5;
 
 impl Ls {

@@ -10,6 +10,7 @@ mod list;
 mod ls;
 mod man;
 mod new;
+mod plan;
 mod report;
 mod run;
 mod schema;
@@ -68,6 +69,8 @@ Examples:
 pub enum Command {
     /// Write a commented experiment to start from
     New(new::New),
+    /// Ask of a table with owners: would they hold together, who gains, what keeps them
+    Plan(plan::PlanCommand),
     /// Run an experiment: a named problem or training on data
     Run(run::Run),
     /// Run the same federation under several rules: who left, and what it cost
@@ -96,7 +99,7 @@ pub enum Command {
     /// Draw a figure of the paper
     #[cfg_attr(not(feature = "paper"), command(hide = true))]
     Figure(Figure),
-    /// Fetch data sets, and show how they are dealt to agents
+    /// Fetch data sets, read tables, and show how they are dealt to agents
     #[command(subcommand)]
     Data(data::Data),
     /// Print the completions of a shell
@@ -116,6 +119,7 @@ impl Command {
             Self::Ls(command) => command.run(screen),
             Self::Completions(command) => command.run(),
             Self::Man(command) => command.run(screen),
+            Self::Plan(command) => command.run(screen),
             Self::Run(command) => command.run(screen),
             Self::Compare(command) => command.run(screen),
             Self::Tournament(command) => command.run(screen),

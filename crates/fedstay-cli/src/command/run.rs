@@ -8,7 +8,9 @@ use fedstay::{AgentId, Book};
 use fedstay_draw::picture::{self, Subject};
 use fedstay_draw::words;
 use fedstay_sim::experiment::Experiment;
-use fedstay_sim::run::{Asked, Folder, FolderError, Parting, TensorBoard, Trial, Who, read_rounds};
+use fedstay_sim::run::{
+    Asked, DepartureWeights, Folder, FolderError, TensorBoard, Trial, Who, read_rounds,
+};
 use fedstay_sim::text::{for_shell, one_line};
 use fedstay_terminal::{Guarded, Interrupt, Progress, Screen, Threads, Usage};
 use std::path::{Path, PathBuf};
@@ -89,7 +91,7 @@ impl Run {
         }
         screen.detail(&trial.experiment().to_toml()?);
         let mut progress = Progress::new(&trial, screen);
-        let mut parting = Parting::default();
+        let mut parting = DepartureWeights::default();
         let mut board = self.board(&trial)?;
         let mut interrupt = Interrupt::watch(match &folder {
             Some(folder) => {

@@ -4,7 +4,7 @@ use super::INTERRUPTED;
 use anyhow::{Context, Result};
 use fedstay_draw::picture::Subject;
 use fedstay_draw::words::{changed, harm, story, title};
-use fedstay_sim::run::{Parting, Trial, changed_since};
+use fedstay_sim::run::{DepartureWeights, Trial, changed_since};
 use fedstay_terminal::{Progress, Screen, Threads};
 use std::path::PathBuf;
 
@@ -44,7 +44,7 @@ impl Story {
         let experiment = super::recorded_experiment(&self.folder)?;
         let mut trial = Trial::new(experiment.clone())?;
         let mut progress = Progress::named(&trial, "as it was", screen);
-        let mut parting = Parting::default();
+        let mut parting = DepartureWeights::default();
         let mut summary = trial.run(&mut [&mut progress, &mut parting])?.context(INTERRUPTED)?;
         progress.finish();
         trial.compare_with_alone(&mut summary, &parting)?;

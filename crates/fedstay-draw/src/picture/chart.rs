@@ -102,7 +102,7 @@ pub struct AgentLine {
     dash: Dash,
 }
 
-/// After so many agents their looks repeat.
+/// The number of agents after which their looks repeat.
 const DISTINCT: usize = 18;
 
 /// What the live page is sent.

@@ -5,7 +5,7 @@ use super::bars::{PERCENT, delivered_bars};
 use super::delivered::with_end;
 use super::{PictureError, thinned, write_figure};
 use crate::plot::{Bars, Figure, Line, Marker, Panel, Point, Points, Style};
-use crate::words::{at_start, clause, common, emptiness, worst};
+use crate::words::{HELD_BACK, at_start, clause, common, emptiness, worst};
 use fedstay::Measure;
 use fedstay::record::{RoundLine, Spread, Summary, as_written, briefly};
 use fedstay::verdict::Verdict;
@@ -217,6 +217,9 @@ fn ends(compared: &[Compared]) -> Panel {
 pub fn sentences(compared: &[Compared]) -> Vec<String> {
     let worst = |run: &Compared| {
         let (measure, over) = run.summary.headline();
+        if let Some(over) = run.summary.on_held_back(measure) {
+            return format!("{} {HELD_BACK}", clause(measure, worst(measure, over)));
+        }
         let value = worst(measure, over);
         match *measure == Measure::LOSS {
             true => format!("a loss of {}", briefly(value)),
@@ -226,6 +229,7 @@ pub fn sentences(compared: &[Compared]) -> Vec<String> {
     // Of equals the one that satisfies more, then the one that takes fewer rounds.
     let score = |run: &Compared| {
         let (measure, over) = run.summary.headline();
+        let over = run.summary.on_held_back(measure).unwrap_or(over);
         let good = -measure.badness(measure.worse(over.min, over.max));
         (good, run.summary.content, Reverse(run.summary.rounds))
     };

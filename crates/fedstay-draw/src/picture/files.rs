@@ -33,7 +33,7 @@ pub enum PictureError {
 }
 
 /// Writes `NAME.svg` and `NAME.png` into a folder, which is created if it does not exist, and
-/// returns their paths. Whoever reads one of them sees the old file or the new one, never half of
+/// returns their paths. A reader of one of them sees the old file or the new one, never half of
 /// it.
 ///
 /// # Errors

@@ -97,7 +97,7 @@ impl<'a> Landscape<'a> {
     }
 }
 
-/// How many samples across can be afforded of losses with so many terms.
+/// How many samples across can be afforded of losses with this number of terms.
 fn affordable(instance: &Instance) -> usize {
     let drawn = instance.oracles.iter().take(MOST_AGENTS);
     let terms: usize = drawn.map(|oracle| oracle.terms()).sum();

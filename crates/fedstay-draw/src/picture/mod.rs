@@ -1,7 +1,7 @@
 //! Pictures of runs: one file per picture.
 //!
 //! A picture is a function of what is in memory: a [`Recorded`](fedstay_sim::run::Recorded) run,
-//! its summary, a [`Subject`] that has both with the configuration. Whoever has only a folder reads
+//! its summary, a [`Subject`] that has both with the configuration. Who has only a folder reads
 //! it once, with [`Subject::read`].
 
 mod bars;
@@ -11,6 +11,7 @@ mod delivered;
 mod files;
 pub mod landscape;
 mod map;
+pub mod plan;
 pub mod report;
 pub mod run;
 mod subject;

@@ -2,7 +2,7 @@
 //! the configuration and the commands to repeat it. No script, no request; text from files is
 //! escaped.
 
-mod html;
+pub(super) mod html;
 mod theory;
 
 use self::html::{paragraph, rows_of};
@@ -21,7 +21,7 @@ use std::io;
 use std::path::PathBuf;
 
 /// Nothing may be loaded and nothing may run, whatever the text of a run says.
-const HEAD: &str = "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n\
+pub(super) const HEAD: &str = "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n\
     <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
     <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n";
 /// The most rows of the table of agents; a page is not a database.
@@ -40,7 +40,7 @@ impl Subject {
                 let rounds = self.recorded.rounds.last().map_or(0, |line| line.round);
                 let rounds = count(rounds, "round");
                 let left = self.recorded.rounds.iter().flat_map(|line| &line.left);
-                // Whoever came back and left again is one agent.
+                // An agent that came back and left again is one agent.
                 let left = left.collect::<HashSet<_>>().len();
                 let all = self.recorded.header.count();
                 (
@@ -261,9 +261,11 @@ fn agents(summary: &Summary) -> String {
     let absent = summary.agents.iter().any(|agent| agent.entry.absent > 0);
     let helped = |agent: &AgentSummary| agent.worth.and_then(|worth| worth.given.zip(worth.got));
     let help = summary.agents.iter().any(|agent| helped(agent).is_some());
+    let held_back = summary.held_back.is_some();
     let headings: Vec<&str> = ["agent", "ε", "loss", "margin"]
         .into_iter()
         .chain(measures.iter().map(|measure| &*measure.label))
+        .chain(held_back.then_some(words::HELD_BACK))
         .chain(["content", "left in round", "rounds in D", "behaviour"])
         .chain(previews.then_some("shown at last, in rounds"))
         .chain(absent.then_some("rounds absent"))
@@ -287,6 +289,7 @@ fn agents(summary: &Summary) -> String {
         std::iter::once(agent.called())
             .chain(known)
             .chain(measured)
+            .chain(held_back.then(|| on_held_back(agent, &summary.measures)))
             .chain(more)
             .chain(previews.then_some(shown))
             .chain(absent.then(|| agent.entry.absent.to_string()))
@@ -306,6 +309,13 @@ fn agents(summary: &Summary) -> String {
         ));
     }
     html
+}
+
+/// The headline of an agent's own held-back rows, with its interval.
+fn on_held_back(agent: &AgentSummary, measures: &[Measure]) -> String {
+    let own = agent.held_back.as_ref();
+    let first = own.and_then(|own| words::first_held_back(&own.measures, measures));
+    first.map_or("–".to_owned(), |(measure, own)| words::within(measure, own).replace('-', "−"))
 }
 
 fn repeat(subject: &Subject) -> String {

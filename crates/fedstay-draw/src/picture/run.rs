@@ -143,9 +143,14 @@ fn trace(recorded: &Recorded, index: usize, on: LossOf) -> LossTrace {
     let id = recorded.header.agents[index].id;
     let mut trace =
         LossTrace { points: Vec::new(), received: Vec::new(), enters: None, leaves: Vec::new() };
-    let mut out = false;
+    let (mut out, mut there) = (false, false);
     for line in &recorded.rounds {
         let round = f64::from(line.round);
+        // Before it joins, a measured loss is of a model that it never received.
+        there |= !line.absent.contains(&id);
+        if !there {
+            continue;
+        }
         if line.left.contains(&id) {
             trace.leaves.push(round);
             out = true;
@@ -179,7 +184,8 @@ fn trace(recorded: &Recorded, index: usize, on: LossOf) -> LossTrace {
     trace
 }
 
-/// The states of the strip. Light, middle and hatched remain apart in grey print.
+/// The states of the strip, where several rounds are one column the largest counts. Light, middle and hatched
+/// remain apart in grey print.
 fn categories() -> Vec<Category> {
     let hatched = Fill {
         ink: Colour(0xa0, 0xa0, 0xa0),
@@ -187,6 +193,7 @@ fn categories() -> Vec<Category> {
         ..Fill::tint(Colour(0xee, 0xee, 0xee), 1.0)
     };
     let fills = [
+        (State::Absent, Fill::tint(Colour::GREY, 0.0)),
         (State::Free, Fill::tint(Colour::SKY, 0.4)),
         (State::InD, Fill::tint(Colour::BLUE, 1.0)),
         (State::Left, hatched),
@@ -198,6 +205,11 @@ fn categories() -> Vec<Category> {
 fn strip(recorded: &Recorded) -> Panel {
     let every = recorded.rounds.len().div_ceil(COLUMNS).max(1);
     let agents: Vec<_> = recorded.header.agents.iter().take(AGENTS).collect();
+    let absent = |line: &fedstay::record::RoundLine| {
+        agents.iter().any(|agent| line.absent.contains(&agent.id))
+    };
+    // A state that nobody is ever in has no place in the legend.
+    let first = usize::from(!recorded.rounds.iter().any(absent));
     let rows = agents
         .iter()
         .map(|agent| {
@@ -205,18 +217,20 @@ fn strip(recorded: &Recorded) -> Panel {
             let state = |line: &fedstay::record::RoundLine| {
                 out = (out || line.left.contains(&agent.id)) && !line.returned.contains(&agent.id);
                 match () {
-                    () if line.faults.iter().any(|(id, _)| *id == agent.id) => 3,
-                    () if out => 2,
-                    () if line.d.contains(&agent.id) => 1,
-                    () => 0,
+                    () if line.faults.iter().any(|(id, _)| *id == agent.id) => 4,
+                    () if out => 3,
+                    () if line.d.contains(&agent.id) => 2,
+                    () if line.absent.contains(&agent.id) => 0,
+                    () => 1,
                 }
             };
-            let states: Vec<usize> = recorded.rounds.iter().map(state).collect();
+            let states: Vec<usize> =
+                recorded.rounds.iter().map(state).map(|state| state - first).collect();
             // A thinned column shows the worst of its rounds.
             states.chunks(every).map(|states| states.iter().copied().max().unwrap_or(0)).collect()
         })
         .collect();
-    let mut categories = categories();
+    let mut categories = categories().split_off(first);
     if recorded.rounds.iter().all(|line| line.faults.is_empty()) {
         categories.pop();
     }
@@ -359,6 +373,35 @@ mod tests {
         let (recorded, _) = play(problem);
         let running = figure(&recorded, None, LossOf::Server);
         assert!(running.panels.iter().all(|panel| ends(panel).is_empty()), "nothing delivered yet");
+    }
+
+    #[test]
+    fn no_line_begins_before_its_agent_has_come() {
+        let (recorded, _) = play(
+            "rounds = 20\nstep_size = 0.05\nepsilon = 0.01\nagents = 4\neval_every = 2\n\
+             [rule]\nkind = \"fedavg\"\n[data]\nper_agent = 20\n\
+             [schedule]\nkind = \"arrive\"\nat = [9, 14]\n",
+        );
+        for on in [LossOf::Server, LossOf::Own] {
+            let first = |index: usize| {
+                let LossTrace { points, received, .. } = trace(&recorded, index, on);
+                let rounds = points.iter().chain(&received).map(|(round, _)| *round);
+                rounds.fold(f64::INFINITY, f64::min)
+            };
+            // The one that comes in round 9 may be known from the next one on, in which all are measured.
+            for (agent, came) in [(0, 1.0), (1, 1.0), (2, 9.0), (3, 14.0)] {
+                let first = first(agent);
+                assert!((came..=came + 1.0).contains(&first), "agent {agent}: {first}");
+            }
+        }
+        let Layer::Cells(cells) = &strip(&recorded).layers[0] else { panic!("cells") };
+        let states =
+            |agent: usize| cells.rows[agent].iter().map(|s| cells.categories[*s].name.as_str());
+        assert!(states(0).all(|state| state == "free"));
+        assert_eq!(states(3).filter(|state| *state == "absent").count(), 13);
+        let (usual, _) = play("rounds = 3\n[rule]\nkind = \"fedavg\"\n[data]\nper_agent = 20\n");
+        let Layer::Cells(cells) = &strip(&usual).layers[0] else { panic!("cells") };
+        assert!(cells.categories.iter().all(|category| category.name != "absent"));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Measures in words: which one is told of several runs, and its values in a sentence.
 
 use fedstay::record::{Spread, Summary};
-use fedstay::{Measure, Score};
+use fedstay::{Interval, Measure, Measures, Score};
 
 /// The first measure of the first of these runs that all of them have, else the loss: what differs from
 /// run to run is not compared.
@@ -31,6 +31,34 @@ pub(crate) fn clause(measure: &Measure, value: f64) -> String {
     }
 }
 
+/// What a column is called that says how good a model is for an agent where nobody trained.
+pub const HELD_BACK: &str = "on its own held-back rows";
+
+/// The first of these measures that has an interval, with it: what is told of held-back rows.
+pub fn first_held_back<'a>(
+    known: &Measures<Interval>,
+    measures: &'a [Measure],
+) -> Option<(&'a Measure, Interval)> {
+    measures.iter().find_map(|measure| Some((measure, *known.get(&measure.name)?)))
+}
+
+/// A value with its interval: `0.7130 [0.6524, 0.7711]`.
+pub fn within(measure: &Measure, interval: Interval) -> String {
+    let Interval { value, low, high } = interval;
+    format!("{} [{}, {}]", measure.shown(value), measure.shown(low), measure.shown(high))
+}
+
+/// How the headline is spread over the agents on their own held-back rows, as `AUROC min 0.6524  mean
+/// 0.7130  max 0.7711`; `None` where nobody has such rows.
+pub fn held_back(summary: &Summary) -> Option<String> {
+    let over = summary.held_back.as_ref()?;
+    let known = |measure: &&Measure| over.get(&measure.name).is_some();
+    let measure = summary.measures.iter().find(known).cloned().unwrap_or(Measure::LOSS);
+    let Spread { min, mean, max } = *over.get(&measure.name)?;
+    let [min, mean, max] = [min, mean, max].map(|value| measure.shown(value));
+    Some(format!("{} min {min}  mean {mean}  max {max}", measure.label))
+}
+
 /// How each measure besides the loss is spread, as `Accuracy: mean 90.0%, worst agent 80.0%.`, and what
 /// it is on the population.
 pub fn besides(summary: &Summary) -> Vec<String> {
@@ -48,6 +76,9 @@ pub fn besides(summary: &Summary) -> Vec<String> {
         .collect();
     if !known.is_empty() {
         told.push(format!("On the population: {}.", known.join(", ")));
+    }
+    if let Some(held_back) = held_back(summary) {
+        told.push(format!("On the agents’ own held-back rows: {held_back}."));
     }
     told
 }

@@ -1,8 +1,10 @@
 //! A run in plain words: every agent's story, and what the departures cost.
 
 use super::count;
-use super::measure::{clause, first, worst};
-use fedstay::record::{AgentSummary, Counterfactual, Extra, Spread, Summary, as_written, briefly};
+use super::measure::{clause, first, first_held_back, within, worst};
+use fedstay::record::{
+    AgentSummary, Counterfactual, Estimate, Extra, HeldBack, Spread, Summary, as_written, briefly,
+};
 use fedstay::{Measure, Score};
 use std::borrow::Cow;
 
@@ -70,15 +72,23 @@ fn ending(agent: &AgentSummary, measures: &[Measure]) -> String {
     let mut text = String::new();
     if let (Some(ends), Some(alone)) = (&agent.ends_with, &agent.alone) {
         // There are two models to tell apart: the delivered one, and the one that it left with.
+        let own = agent.held_back.as_ref().and_then(HeldBack::against_alone);
+        let own = own.and_then(|(ends, alone)| {
+            Some((on_held_back(ends, measures)?, on_held_back(alone, measures)?))
+        });
+        let (ends_in_words, alone_in_words, gain) = match own {
+            Some(((measure, ends, told), (_, alone, other))) => {
+                (told, other, gained(measure, alone, ends))
+            }
+            None => (words(ends, measures), words(alone, measures), gain(ends, alone, measures)),
+        };
         text.push_str(&match agent.entry.left {
             Some(_) => {
-                let (ends, delivered) = (words(ends, measures), delivered(agent, measures));
-                format!(". It took away a model with {ends}{delivered}")
+                format!(". It took away a model with {ends_in_words}{}", delivered(agent, measures))
             }
-            None => format!(". It ends with the delivered model, {}", words(ends, measures)),
+            None => format!(". It ends with the delivered model, {ends_in_words}"),
         });
-        let gain = gain(ends, alone, measures);
-        text.push_str(&format!("; alone it would have {}: {gain}", words(alone, measures)));
+        text.push_str(&format!("; alone it would have {alone_in_words}: {gain}"));
     }
     if let Some(worth) = agent.worth
         && let (Some(given), Some(got)) = (worth.given, worth.got)
@@ -118,11 +128,29 @@ fn words(score: &Score, measures: &[Measure]) -> String {
     format!("loss {}{}", briefly(score.loss), more.unwrap_or_default())
 }
 
+/// The first measure of a model on an agent's own held-back rows, its value, and both in words.
+fn on_held_back<'a>(
+    estimate: &Estimate,
+    measures: &'a [Measure],
+) -> Option<(&'a Measure, f64, String)> {
+    let (measure, own) = first_held_back(&estimate.measures, measures)?;
+    let loss = briefly(estimate.loss);
+    let told = match *measure == Measure::ACCURACY {
+        true => within(measure, own),
+        false => format!("{} {}", measure.label, within(measure, own)),
+    };
+    Some((measure, own.value, format!("loss {loss} and {told} on its own held-back rows")))
+}
+
 fn gain(ends: &Score, alone: &Score, measures: &[Measure]) -> String {
     let told = telling(ends, measures)
         .and_then(|(measure, ends)| Some((alone.of(&measure.name)?, measure, ends)));
     let loss = || (alone.loss, Cow::Owned(Measure::LOSS), ends.loss);
     let (alone, measure, ends) = told.unwrap_or_else(loss);
+    gained(&measure, alone, ends)
+}
+
+fn gained(measure: &Measure, alone: f64, ends: f64) -> String {
     let gained = measure.badness(alone) - measure.badness(ends);
     let word = if gained >= 0.0 { "gained" } else { "lost" };
     match measure.is_share() {

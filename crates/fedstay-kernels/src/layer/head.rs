@@ -20,9 +20,7 @@ dispatch! {
         for start in (0..tile).step_by(CHUNK) {
             let end = (start + CHUNK).min(tile);
             let label = &labels[start..end];
-            scratch.largest(logits, tile, start, label.len());
-            scratch.exponentials(logits, tile, start, label);
-            scratch.finish(&mut losses[start..end]);
+            scratch.visit(logits, tile, start, label, &mut losses[start..end]);
             for ((hit, at), label) in hits[start..end].iter_mut().zip(&scratch.at).zip(label) {
                 *hit = u32::from(at == label);
             }
@@ -37,9 +35,7 @@ dispatch! {
         for start in (0..tile).step_by(CHUNK) {
             let end = (start + CHUNK).min(tile);
             let label = &labels[start..end];
-            scratch.largest(logits, tile, start, label.len());
-            scratch.exponentials(logits, tile, start, label);
-            scratch.finish(&mut losses[start..end]);
+            scratch.visit(logits, tile, start, label, &mut losses[start..end]);
             let Scratch { top, inverse, .. } = &*scratch;
             for (class, row) in logits.chunks_exact_mut(tile).enumerate() {
                 let row = row[start..end].iter_mut().zip(top).zip(inverse).zip(label);
@@ -115,6 +111,21 @@ impl Scratch {
     fn new() -> Self {
         let zeros = [0.0; CHUNK];
         Self { top: zeros, at: [0; CHUNK], sum: zeros, own: zeros, inverse: zeros }
+    }
+
+    /// Takes down what is to be known of a chunk, and writes its losses.
+    #[inline(always)]
+    fn visit(
+        &mut self,
+        logits: &[f32],
+        tile: usize,
+        start: usize,
+        label: &[u32],
+        losses: &mut [f32],
+    ) {
+        self.largest(logits, tile, start, label.len());
+        self.exponentials(logits, tile, start, label);
+        self.finish(losses);
     }
 
     #[inline(always)]

@@ -1,4 +1,4 @@
-//! Sums over long vectors, for whoever has one vector or two: the machine's widest lanes, on the calling
+//! Sums over long vectors, for callers with one vector or two: the machine's widest lanes, on the calling
 //! thread. How a sum is rounded is said in `kernel`.
 
 use super::Machine;

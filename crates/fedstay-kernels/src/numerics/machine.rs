@@ -1,18 +1,18 @@
 //! Who computes sums over long vectors: an instruction set and, if the caller has some, several hands.
 //!
-//! The core starts no threads. Whoever has threads hands them in as [`Workers`]; a long vector is then
+//! The core starts no threads. A caller that has threads hands them in as [`Workers`]; a long vector is then
 //! cut into spans that do not depend on how many there are, and what the spans came to is added in
 //! their order. So neither the instruction set nor the number of threads changes a bit.
 
 use super::kernel::{self, Combined, SPAN, Sums};
-use crate::{Isa, Vector};
+use crate::{Isa, Vector, lock};
 use std::fmt;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Below this many numbers to read, handing out work costs more than it saves.
 const WORTH_SHARING: usize = 1 << 18;
-/// So many vectors are measured along a step by one hand; where there are more of them than that for each span,
+/// The vectors that one hand measures along a step; where there are more of them than that for each span,
 /// they are shared out, not the spans.
 const MANY: usize = 32;
 /// Products that a number from memory takes part in by the time the next one is there.
@@ -215,7 +215,7 @@ impl Machine {
         }
         let spans: Vec<Mutex<&mut [f64]>> = out.chunks_mut(SPAN).map(Mutex::new).collect();
         let parts = self.parts(spans.len(), numbers, |part| {
-            let mut out = spans[part].lock().unwrap_or_else(PoisonError::into_inner);
+            let mut out = lock(&spans[part]);
             kernel::combine(self.isa, onto, terms, divisor, watched, part * SPAN, &mut out)
         });
         let mut all = Combined { square: 0.0, along: vec![0.0; watched.len()] };
@@ -226,7 +226,7 @@ impl Machine {
         all
     }
 
-    /// A sum that is measured afterwards: pieces of it are formed by whoever is free.
+    /// A sum that is measured afterwards: pieces of it are formed by the hands that are free.
     fn form(
         &self,
         onto: bool,
@@ -237,7 +237,7 @@ impl Machine {
     ) {
         let pieces: Vec<Mutex<&mut [f64]>> = out.chunks_mut(PIECE).map(Mutex::new).collect();
         self.parts(pieces.len(), numbers, |part| {
-            let mut out = pieces[part].lock().unwrap_or_else(PoisonError::into_inner);
+            let mut out = lock(&pieces[part]);
             kernel::combine(self.isa, onto, terms, divisor, &[], part * PIECE, &mut out);
         });
     }
@@ -258,7 +258,7 @@ impl Machine {
         let numbers = target.len();
         let spans: Vec<Mutex<&mut [f64]>> = target.chunks_mut(SPAN).map(Mutex::new).collect();
         self.parts(spans.len(), numbers, |part| {
-            let mut target = spans[part].lock().unwrap_or_else(PoisonError::into_inner);
+            let mut target = lock(&spans[part]);
             let columns = part * SPAN..part * SPAN + target.len();
             kernel::add_scaled(self.isa, &mut target, times, vector.slice(columns));
         });
@@ -295,7 +295,7 @@ impl Machine {
         let done: Vec<Mutex<Option<T>>> = (0..parts).map(|_| Mutex::new(None)).collect();
         workers.share(parts, &|part| {
             let came = work(part);
-            *done[part].lock().unwrap_or_else(PoisonError::into_inner) = Some(came);
+            *lock(&done[part]) = Some(came);
         });
         // A part that nobody took is done here: workers that forget one are slow, not wrong.
         let take = |(part, slot): (usize, Mutex<Option<T>>)| {
@@ -310,7 +310,7 @@ fn span(index: usize, columns: usize) -> Range<usize> {
     index * SPAN..columns.min((index + 1) * SPAN)
 }
 
-/// A range in equal parts of at most so many.
+/// A range in equal parts, none of which is larger than this.
 fn panels(range: Range<usize>, most: usize) -> Vec<Range<usize>> {
     let parts = range.len().div_ceil(most);
     let at = |part: usize| range.start + range.len() * part / parts;

@@ -22,7 +22,7 @@ const ORTHOGONAL: f64 = 1e-12;
 /// The most correction passes; one is enough unless nearly nothing is left of the target.
 const CORRECTIONS: usize = 2;
 /// The most gradients of which the Gram matrix is made before it is known which of them are needed:
-/// while one is read from memory, its products with so many others take no longer.
+/// while one is read from memory, its products with this number of others take no longer.
 pub const FEW: usize = 16;
 /// A length that the Gram matrix predicts is good enough to scale by if its square is not below this
 /// share of the terms it is the difference of.

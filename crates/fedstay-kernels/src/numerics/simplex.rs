@@ -37,7 +37,7 @@ pub fn project(values: &mut [f64], total: f64) {
 pub fn shortest(gram: &[f64], count: usize, radius: f64) -> Vec<f64> {
     let uniform = 1.0 / count as f64;
     let (low, high) = ((uniform - radius).max(0.0), (uniform + radius).min(1.0));
-    let mut search = Search { gram, count, low, high, weights: vec![uniform; count] };
+    let mut search = SimplexSearch { gram, count, low, high, weights: vec![uniform; count] };
     let mut slopes = search.slopes();
     // Few agents: both moves in every turn. Many: the costlier one, cubic in their number, less
     // often.
@@ -55,7 +55,7 @@ pub fn shortest(gram: &[f64], count: usize, radius: f64) -> Vec<f64> {
 }
 
 /// A search for the shortest combination. Both moves only ever shorten it.
-struct Search<'a> {
+struct SimplexSearch<'a> {
     gram: &'a [f64],
     count: usize,
     low: f64,
@@ -63,7 +63,7 @@ struct Search<'a> {
     weights: Vec<f64>,
 }
 
-impl Search<'_> {
+impl SimplexSearch<'_> {
     fn gram(&self, a: usize, b: usize) -> f64 {
         self.gram[a * self.count + b]
     }

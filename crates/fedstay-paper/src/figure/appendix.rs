@@ -58,10 +58,13 @@ pub(super) fn make(asked: &Asked) -> anyhow::Result<Drawing> {
     })
 }
 
-/// What is compared, with as many agents as there were.
+/// Whom averaging and ADA-GD lost at the same step size, with as many agents as there were.
 fn title(done: &[Done]) -> String {
-    match done.first().map_or(0, |done| done.first().agents) {
-        10 => "Ten agents: averaging against ADA-GD".to_owned(),
-        agents => format!("{agents} agents: averaging against ADA-GD"),
+    let found = words::who_loses(&done[0], &done[2]);
+    // After a colon; it begins with a letter of ASCII.
+    let found = found[..1].to_lowercase() + &found[1..];
+    match done[0].first().agents {
+        10 => format!("Ten agents: {found}"),
+        agents => format!("{agents} agents: {found}"),
     }
 }

@@ -7,7 +7,7 @@
 //! Reference: arXiv 2311.16459, Figure 8b: ε = 0.5, η = 2e-5 for averaging and 2e-4 for ADA-GD,
 //! which ends with the better model.
 
-use super::search::{Found, largest_safe_step};
+use super::search::largest_safe_step;
 use super::training::{Arm, Asked, Done, numbers, study};
 use super::{Drawing, page, words};
 use fedstay_terminal::Usage;
@@ -67,30 +67,21 @@ pub(super) fn make(asked: &Asked) -> anyhow::Result<Drawing> {
     let paper = json!({
         "departures": { "fedavg at 2e-5": 0, "ada-gd at 2e-4": 0 }, "better": "ada-gd",
     });
-    let mut figure = page::figure(title(&found), &done);
+    let title = match safe.filter(|_| found.unsafe_above.is_some()) {
+        Some(safe) => words::how_far(ada_gd, safe, "averaging at its largest safe step size"),
+        None => words::who_loses(same, ada_gd),
+    };
+    let mut figure = page::figure(&title, &done);
     figure.caption = format!("{} {search}", figure.caption);
     let mut numbers = numbers(&done, paper);
     numbers["search"] = found.numbers();
     Ok(Drawing { name: "figure-8b".into(), figure, notes, numbers })
 }
 
-fn title(found: &Found) -> &'static str {
-    match (found.safe, found.unsafe_above) {
-        (Some(_), Some(_)) => "Averaging at its largest safe step size, and ADA-GD",
-        _ => "Averaging and ADA-GD at several step sizes",
-    }
-}
-
 /// How averaging at its largest safe step size compares with ADA-GD, seed by seed.
 fn against(safe: &Done, ada_gd: &Done) -> String {
-    let points: Vec<String> = safe
-        .runs
-        .iter()
-        .zip(&ada_gd.runs)
-        .map(|(safe, ada_gd)| {
-            format!("{:+.1}", 100.0 * (ada_gd.end.agents.mean - safe.end.agents.mean))
-        })
-        .collect();
+    let points: Vec<String> =
+        words::points(ada_gd, safe).iter().map(|points| format!("{points:+.1}")).collect();
     format!(
         " {}; ADA-GD against that: {} points.",
         words::outcome(safe),
@@ -137,6 +128,11 @@ mod tests {
         };
         assert_eq!(leavers(safe), 0);
         assert!(leavers(lost) > 0);
+        let title = &drawing.figure.title;
+        assert!(
+            title.starts_with("ADA-GD ends ") && title.ends_with("largest safe step size"),
+            "{title}"
+        );
         let name = format!("FedAvg {safe:e}");
         let arms = drawing.numbers["arms"].as_array().unwrap();
         let arm = arms.iter().find(|arm| arm["name"] == name.as_str()).unwrap();

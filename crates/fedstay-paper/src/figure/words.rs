@@ -60,6 +60,25 @@ pub(super) fn who_loses(averaging: &Done, ada_gd: &Done) -> String {
     }
 }
 
+/// By how many points of mean accuracy an arm ends above another one, seed by seed.
+pub(super) fn points(done: &Done, other: &Done) -> Vec<f64> {
+    let pairs = done.runs.iter().zip(&other.runs);
+    pairs.map(|(run, other)| 100.0 * (run.end.agents.mean - other.end.agents.mean)).collect()
+}
+
+/// A title that says how far an arm ends above another one, in the mean over the seeds.
+pub(super) fn how_far(done: &Done, other: &Done, called: &str) -> String {
+    let points = points(done, other);
+    let mean = points.iter().sum::<f64>() / points.len() as f64;
+    let name = done.arm.name.split(' ').next().unwrap_or_default();
+    let (by, where_) = (format!("{:.1}", mean.abs()), if mean < 0.0 { "below" } else { "above" });
+    match by.as_str() {
+        "0.0" => format!("{name} ends within 0.05 points of {called}"),
+        "1.0" => format!("{name} ends 1.0 point {where_} {called}"),
+        _ => format!("{name} ends {by} points {where_} {called}"),
+    }
+}
+
 /// A title that says what departures did to averaging.
 pub(super) fn what_departures_cost(averaging: &Done) -> String {
     let fell = |run: &&MeasuredRun| {
@@ -152,6 +171,23 @@ mod tests {
             cost(vec![lost, stayed, better]),
             "Averaging loses agents on 2 of 3 seeds, and accuracy with them on 1"
         );
+    }
+
+    #[test]
+    fn a_title_says_how_far_apart_two_arms_end_in_the_mean_over_the_seeds() {
+        let ending = |means: &[f64]| {
+            let run = |mean: &f64| {
+                let mut run = fake();
+                run.end.agents.mean = *mean;
+                run
+            };
+            done(means.iter().map(run).collect())
+        };
+        let title = |one: &[f64], other: &[f64]| how_far(&ending(one), &ending(other), "the other");
+        assert_eq!(title(&[0.75, 0.80], &[0.70, 0.81]), "FedAvg ends 2.0 points above the other");
+        assert_eq!(title(&[0.70], &[0.7312]), "FedAvg ends 3.1 points below the other");
+        assert_eq!(title(&[0.70], &[0.7001]), "FedAvg ends within 0.05 points of the other");
+        assert_eq!(points(&ending(&[0.5]), &ending(&[0.25])), [25.0]);
     }
 
     #[test]

@@ -88,7 +88,7 @@ impl Load for Cifar10 {
             targets: Targets::Classes { of: labels, names: CLASSES.map(String::from).into() },
             owners: None,
         };
-        Ok(LoadedData { data, train, channels: Channels::Planes(3), left_out: 0 })
+        Ok(LoadedData::whole(data, train, Channels::Planes(3)))
     }
 }
 

@@ -149,7 +149,7 @@ impl Csv {
         }
     }
 
-    /// Which columns hold the label and the owner, of so many.
+    /// Which of this number of columns hold the label and the owner.
     fn columns(&self, names: &StringRecord, count: usize) -> Result<Columns, DataError> {
         let label = match &self.label {
             None => count.saturating_sub(1),
@@ -167,7 +167,7 @@ impl Csv {
         Ok(columns)
     }
 
-    /// The column that a key asks for, of so many.
+    /// The column that a key asks for, of this number of columns.
     fn column(
         &self,
         key: &'static str,

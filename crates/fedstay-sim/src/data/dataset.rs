@@ -17,21 +17,21 @@ pub struct Dataset {
     /// What a model is to say of every row.
     pub targets: Targets,
     /// Which of two groups every row belongs to, where that is asked.
-    pub groups: Option<Groups>,
+    pub groups: Option<RowGroups>,
     /// Who holds which row, where the data say so.
     pub owners: Option<Owners>,
 }
 
 /// Which of two groups every row belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Groups {
+pub struct RowGroups {
     /// Whether a row belongs to the second.
     pub second: Vec<bool>,
     /// The class about which both are to be treated alike; without one, all rows count.
     pub positive: Option<u16>,
 }
 
-impl Groups {
+impl RowGroups {
     /// Whether a row of this class counts.
     pub fn counts(&self, label: u16) -> bool {
         self.positive.is_none_or(|positive| positive == label)
@@ -112,6 +112,10 @@ pub enum Channels {
     Planes(usize),
     /// A table: every column has its own.
     PerFeature,
+    /// A table: every column has its own with every owner.
+    PerOwner,
+    /// None: features stay as they are.
+    AsTheyAre,
 }
 
 impl Dataset {
@@ -190,7 +194,7 @@ impl Dataset {
             .collect();
         let mean = numbers[over.clone()].iter().sum::<f64>() / over.len().max(1) as f64;
         let second = numbers.iter().map(|number| *number > mean).collect();
-        self.groups = Some(Groups { second, positive });
+        self.groups = Some(RowGroups { second, positive });
     }
 
     /// Moves row `order[k]` to place `k`, for every `k`, without a second copy of the rows: each
@@ -234,6 +238,7 @@ impl Dataset {
             Channels::PerFeature => 1,
             Channels::Planes(n) if n > 0 && features.is_multiple_of(n) => features / n,
             Channels::Planes(_) => features,
+            Channels::PerOwner | Channels::AsTheyAre => return,
         };
         if rows.is_empty() || features == 0 {
             return;
@@ -274,6 +279,48 @@ impl Dataset {
                         }
                     }
                 }
+            }
+        }
+    }
+}
+
+impl Dataset {
+    /// Gives every owner's features mean 0 and deviation 1 over its rows among the first ones (the training
+    /// rows), feature by feature. An owner without any has its rows as they are.
+    pub(super) fn standardise_by_owner(&mut self, first: usize) {
+        let (Some(owners), Inputs::Floats { rows, features }) = (&self.owners, &mut self.inputs)
+        else {
+            return;
+        };
+        let features = *features;
+        if features == 0 {
+            return;
+        }
+        let owner = |row: usize| usize::from(owners.of[row]);
+        let mut counts = vec![0f64; owners.names.len()];
+        owners.of[..first].iter().for_each(|owner| counts[usize::from(*owner)] += 1.0);
+        let mut means = vec![0f64; counts.len() * features];
+        let mut variances = means.clone();
+        let training = |rows: &[f32], visit: &mut dyn FnMut(usize, usize, f64)| {
+            for (row, values) in rows.chunks_exact(features).take(first).enumerate() {
+                for (feature, value) in values.iter().enumerate() {
+                    visit(owner(row), feature, f64::from(*value));
+                }
+            }
+        };
+        training(rows, &mut |owner, feature, value| {
+            means[owner * features + feature] += value / counts[owner];
+        });
+        training(rows, &mut |owner, feature, value| {
+            let at = owner * features + feature;
+            variances[at] += (value - means[at]).powi(2) / counts[owner];
+        });
+        for (row, values) in rows.chunks_exact_mut(features).enumerate() {
+            let owner = owner(row);
+            for (feature, value) in values.iter_mut().enumerate().filter(|_| counts[owner] > 0.0) {
+                let at = owner * features + feature;
+                let factor = inverse_deviation(variances[at], means[at]);
+                *value = ((f64::from(*value) - means[at]) * factor) as f32;
             }
         }
     }
@@ -357,7 +404,7 @@ mod tests {
         let count = rows.len() / features;
         let second = (0..count).map(|row| row % 3 == 1).collect();
         Dataset {
-            groups: Some(Groups { second, positive: None }),
+            groups: Some(RowGroups { second, positive: None }),
             name: "test".into(),
             targets: Targets::Classes {
                 of: (0..count).map(|row| row as u16).collect(),

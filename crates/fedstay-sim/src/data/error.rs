@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 /// Why a data set cannot be found, read or dealt out.
 ///
-/// One type serves loading, fetching and partitioning: whoever starts a run meets all three before
+/// One type serves loading, fetching and partitioning: who starts a run meets all three before
 /// the first round, and every message names the file, the class or the key and says what to do.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]

@@ -77,28 +77,28 @@ impl IdxSet {
             targets: Targets::Classes { of: labels, names: self.classes.map(String::from).into() },
             owners: None,
         };
-        Ok(LoadedData { data, train, channels: Channels::Planes(1), left_out: 0 })
+        Ok(LoadedData::whole(data, train, Channels::Planes(1)))
     }
 }
 
 /// An open IDX file whose header has been read and whose size is right or can be.
 struct OpenIdx {
     path: PathBuf,
-    reader: Reader,
+    reader: PlainOrGzip,
     dimensions: Vec<usize>,
     total: usize,
 }
 
-enum Reader {
+enum PlainOrGzip {
     Plain(Checked),
     Gzip(Box<GzDecoder<Checked>>),
 }
 
-impl Read for Reader {
+impl Read for PlainOrGzip {
     fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
         match self {
-            Reader::Plain(file) => file.read(into),
-            Reader::Gzip(file) => file.read(into),
+            PlainOrGzip::Plain(file) => file.read(into),
+            PlainOrGzip::Gzip(file) => file.read(into),
         }
     }
 }
@@ -119,8 +119,8 @@ impl OpenIdx {
         let file = Checked::open(&path, md5.filter(|_| check), hint)?;
         let len = file.len();
         let mut reader = match use_zipped {
-            true => Reader::Gzip(Box::new(GzDecoder::new(file))),
-            false => Reader::Plain(file),
+            true => PlainOrGzip::Gzip(Box::new(GzDecoder::new(file))),
+            false => PlainOrGzip::Plain(file),
         };
 
         let mut header = vec![0; 4 + 4 * usize::from(rank)];
@@ -170,8 +170,8 @@ impl OpenIdx {
         let found = match read {
             Ok(read) if read == self.total => {
                 return match self.reader {
-                    Reader::Plain(file) => file.finish(),
-                    Reader::Gzip(file) => file.into_inner().finish(),
+                    PlainOrGzip::Plain(file) => file.finish(),
+                    PlainOrGzip::Gzip(file) => file.into_inner().finish(),
                 };
             }
             Ok(read) if read > self.total => "more".to_owned(),

@@ -5,11 +5,13 @@
 
 use fedstay::list::Origin;
 use fedstay::listed;
+use fedstay::record::UnusedRows;
 use serde::{Deserialize, Serialize};
 
 mod cache;
 mod checked;
 mod cifar10;
+mod clinics;
 mod csv;
 mod dataset;
 mod digits;
@@ -22,12 +24,14 @@ mod npy;
 mod npz;
 mod owners;
 mod row_targets;
+pub mod table;
 mod targets;
 
 pub use self::cache::cache_dir;
 pub use self::cifar10::Cifar10;
+pub use self::clinics::Clinics;
 pub use self::csv::{Csv, LabelColumn, Predicted};
-pub use self::dataset::{Channels, Dataset, Groups, Image, Inputs, Row};
+pub use self::dataset::{Channels, Dataset, Image, Inputs, Row, RowGroups};
 pub(crate) use self::dataset::{CopiedInputs, Copies};
 pub use self::digits::Digits;
 pub use self::error::{DataError, Fits};
@@ -35,6 +39,7 @@ pub use self::mnist::{FashionMnist, Mnist};
 pub use self::npz::Npz;
 pub use self::owners::Owners;
 pub use self::row_targets::{Output, RowTargets};
+pub use self::table::{Draw, Small, Table};
 pub use self::targets::{Classes, Scale, Targets, TargetsOf};
 
 /// How the rows of a data set are read.
@@ -44,6 +49,15 @@ pub trait Load {
     /// # Errors
     /// When a file is missing or is not what it claims to be; the message says what to do.
     fn load(&self) -> Result<LoadedData, DataError>;
+
+    /// The same for a run, where the seed draws test rows; by default they are the same for all seeds.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    fn load_for(&self, draw: Draw) -> Result<LoadedData, DataError> {
+        let _ = draw;
+        self.load()
+    }
 
     /// The feature with this name; `None` for data whose features have none.
     ///
@@ -60,6 +74,8 @@ listed! {
     pub enum Source: deref Load, "kind", Digits {
         /// The 1,797 digits that come with the program.
         Digits(Digits) = "digits", digits::ORIGIN;
+        /// Four real clinics, built in.
+        Clinics(Clinics) = "clinics", clinics::ORIGIN;
         /// CIFAR-10.
         Cifar10(Cifar10) = "cifar10", cifar10::ORIGIN;
         /// MNIST.
@@ -68,6 +84,8 @@ listed! {
         FashionMnist(FashionMnist) = "fashion-mnist", mnist::FASHION_ORIGIN;
         /// A table of your own.
         Csv(Csv) = "csv", csv::ORIGIN;
+        /// Tables as they are.
+        Table(Table) = "table", table::ORIGIN;
         /// Arrays of your own.
         Npz(Npz) = "npz", npz::ORIGIN;
     }
@@ -84,9 +102,25 @@ pub struct LoadedData {
     pub channels: Channels,
     /// How many more rows were read, of classes that are left out.
     pub left_out: usize,
+    /// Other rows that were read and are not used, and why.
+    pub not_used: Vec<UnusedRows>,
+    /// What to know about the data before believing anything.
+    pub warnings: Vec<String>,
 }
 
 impl LoadedData {
+    /// A data set of which every row is used.
+    pub fn whole(data: Dataset, train: usize, channels: Channels) -> Self {
+        LoadedData {
+            data,
+            train,
+            channels,
+            left_out: 0,
+            not_used: Vec::new(),
+            warnings: Vec::new(),
+        }
+    }
+
     /// Keeps only the rows of `classes`, and numbers the classes in that order.
     ///
     /// # Errors
@@ -125,7 +159,11 @@ impl LoadedData {
     /// Standardises features, and targets that are numbers, with the mean and deviation of the training rows.
     pub fn standardise(&mut self) {
         self.data.targets.standardise(0..self.train);
-        self.data.standardise(0..self.train, self.channels);
+        match self.channels {
+            Channels::PerOwner => self.data.standardise_by_owner(self.train),
+            Channels::AsTheyAre => {}
+            channels => self.data.standardise(0..self.train, channels),
+        }
     }
 
     /// Splits a data set that has no test rows of its own: of every class (and of every owner, where
@@ -148,7 +186,7 @@ impl LoadedData {
         let train = order.len();
         order.extend(test);
         data.arrange(&order);
-        Ok(LoadedData { data, train, channels, left_out: 0 })
+        Ok(LoadedData::whole(data, train, channels))
     }
 }
 
@@ -255,9 +293,29 @@ impl Data {
         }
     }
 
+    /// Whether a number is predicted, as far as the file says.
+    pub(crate) fn predicts_number(&self) -> bool {
+        match &self.source {
+            Source::Csv(csv) => csv.task == Predicted::Number,
+            Source::Table(table) => table.predicts_number(),
+            _ => false,
+        }
+    }
+
     /// Reads the rows, keeps the chosen classes and standardises: ready to be dealt out.
+    ///
+    /// # Errors
+    /// When a file is missing or is not what it claims to be, or a setting does not fit it.
     pub fn load(&self) -> Result<LoadedData, DataError> {
-        let mut loaded = self.source.load()?;
+        self.load_for(Draw::default())
+    }
+
+    /// The same for a run, whose seed draws test rows where the data leave that to it.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn load_for(&self, draw: Draw) -> Result<LoadedData, DataError> {
+        let mut loaded = self.source.load_for(draw)?;
         if let Some(classes) = &self.classes {
             loaded.select(classes)?;
         }

@@ -47,7 +47,7 @@ impl<'a, T: AsRef<[u16]> + ?Sized> From<&'a T> for RowTargets<'a> {
 /// What a network puts out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Output {
-    /// One of so many classes.
+    /// One of this number of classes.
     Classes(usize),
     /// A number.
     Number,

@@ -1,6 +1,6 @@
 //! What a model is to say of every row: a class, or a number.
 //!
-//! Whoever needs classes asks for them by type ([`Targets::classes`]) and gets none where rows have
+//! Code that needs classes asks for them by type ([`Targets::classes`]) and gets none where rows have
 //! numbers.
 
 use std::ops::Range;
@@ -38,7 +38,14 @@ pub struct Scale {
     pub deviation: f64,
 }
 
-/// The classes of some rows, for whoever needs classes.
+impl Default for Scale {
+    /// The numbers as they are.
+    fn default() -> Self {
+        Self { mean: 0.0, deviation: 1.0 }
+    }
+}
+
+/// The classes of some rows, for code that needs classes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Classes<'a> {
     /// The class of every row, an index into `names`.
@@ -104,6 +111,14 @@ impl Targets {
         match self {
             Self::Classes { of, .. } => RowTargets::Classes(&of[range]),
             Self::Numbers { of, .. } => RowTargets::Numbers(&of[range]),
+        }
+    }
+
+    /// What 0 and 1 mean, where rows have numbers.
+    pub fn scale(&self) -> Scale {
+        match self {
+            Self::Classes { .. } => Scale::default(),
+            Self::Numbers { scale, .. } => *scale,
         }
     }
 

@@ -60,7 +60,8 @@ fn as_table(policy: &mut Value) -> Option<&mut Table> {
 /// Rows with an owner are their owner's unless the file says otherwise, and every owner is an agent.
 fn name_owners(table: &mut Table) {
     let section = |name: &str| table.get(name).and_then(Value::as_table);
-    let owned = section("data").is_some_and(|data| data.contains_key("owner"));
+    let built_in = |data: &Table| data.get("kind").and_then(Value::as_str) == Some(CLINICS);
+    let owned = section("data").is_some_and(|data| data.contains_key("owner") || built_in(data));
     let kind = section("partition").and_then(|partition| partition.get("kind"));
     let kind = kind.and_then(Value::as_str).or(owned.then_some(OWNER));
     if kind != Some(OWNER) {
@@ -73,15 +74,17 @@ fn name_owners(table: &mut Table) {
     default(table, "agents", 0);
 }
 
-/// Of a number the loss is measured, unless the file asks for more: no measure there is reads numbers.
+/// Of a number the usual measure is the RMSE.
 fn name_measures(table: &mut Table) {
     let data = table.get("data").and_then(Value::as_table);
     let task = data.and_then(|data| data.get("task")).and_then(Value::as_str);
     if task == Some("number") {
-        default(table, "measure", Vec::<Value>::new());
+        default(table, "measure", vec!["rmse"]);
     }
 }
 
+/// The data set that is built in and has owners.
+const CLINICS: &str = "clinics";
 /// The kind of partition in which every owner is an agent.
 const OWNER: &str = "owner";
 

@@ -27,6 +27,12 @@ pub fn default_under(default: &str, set: &[(String, String)]) -> Result<String, 
                 let data = table.get_mut("data").and_then(Value::as_table_mut);
                 data.map(|data| data.remove("per_agent"));
             }
+            // Its rows have owners.
+            ("data", "kind") if value.trim_matches(['"', '\'']) == "clinics" => {
+                for key in ["data", "partition", "agents"] {
+                    table.remove(key);
+                }
+            }
             ("data", "owner") => {
                 table.remove("partition");
                 table.remove("agents");
@@ -135,11 +141,14 @@ mod tests {
     #[test]
     fn rows_with_an_owner_are_not_dealt_to_the_agents_of_the_default() {
         let table = [("data.kind", "csv"), ("data.path", "h.csv"), ("data.owner", "hospital")];
-        let owned = with(&table);
-        assert_eq!(owned.training().unwrap().partition.name(), "owner");
-        assert_eq!(owned.agents, 0, "as many as there are owners");
-        let dealt = with(&[&table[..], &[("partition.kind", "iid"), ("agents", "7")]].concat());
-        assert_eq!((dealt.training().unwrap().partition.name(), dealt.agents), ("iid", 7));
+        let dealing = |set: &[(&str, &str)]| {
+            let experiment = with(set);
+            let training = experiment.training().unwrap();
+            (training.partition.name(), training.agents)
+        };
+        assert_eq!(dealing(&table), ("owner", 0), "as many as there are owners");
+        let dealt = [&table[..], &[("partition.kind", "iid"), ("agents", "7")]].concat();
+        assert_eq!(dealing(&dealt), ("iid", 7));
     }
 
     #[test]

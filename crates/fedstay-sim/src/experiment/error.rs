@@ -198,6 +198,12 @@ pub enum SpecError {
         /// The number of agents.
         agents: usize,
     },
+    /// Target losses by name do not fit those who take part.
+    #[error("`epsilon` {why}")]
+    EpsilonNames {
+        /// Who is unknown or missing, and what to do.
+        why: String,
+    },
     /// A target loss is infinite or not a number.
     #[error("`epsilon` is {epsilon}, but must be finite")]
     EpsilonNotFinite {

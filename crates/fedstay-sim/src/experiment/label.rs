@@ -19,8 +19,8 @@ pub fn under(mut table: Table, label: &str) -> Result<Table, SpecError> {
     if rule.get("kind").and_then(Value::as_str) != Some(kind) {
         rule.clear();
         rule.insert("kind".into(), kind.into());
-        // The slack means the same for every rule that acts on a prediction.
-        if let (Some(delta), false) = (delta, matches!(kind, "fedavg" | "minibatch-sgd")) {
+        let takes = Rule::named(kind).is_none_or(|rule| !rule.facts().drops_delta);
+        if let Some(delta) = delta.filter(|_| takes) {
             rule.insert("delta".into(), delta);
         }
     }

@@ -20,7 +20,7 @@ mod written;
 
 pub use bounds::{MOST_THREADS, check_threads};
 pub use default::{DEFAULT, default_under, differences};
-pub use epsilon::Epsilon;
+pub use epsilon::{Epsilon, Members, Relative, Yardstick};
 pub use error::SpecError;
 pub(crate) use keys::may_share;
 pub use keys::{Allowed, KEYS, Key, Kinds, On, SECTIONS, Section, check_section, page, starter};
@@ -32,7 +32,7 @@ pub use work::{Training, Work};
 pub use written::{from_toml, to_table};
 
 use crate::data::DataError;
-use crate::training::{DecidesOn, EvalAgents, ExactGradient};
+use crate::training::{DecidesOn, DecidesOnRows, EvalAgents, ExactGradient};
 use fedstay::problem::Problem;
 use fedstay::schedule::Trace;
 use fedstay::worth::Method;
@@ -209,6 +209,11 @@ impl Experiment {
         self.training().is_some_and(|training| training.decides_on == DecidesOn::Own)
     }
 
+    /// Whether agents decide on, and report, the loss on rows that they hold back.
+    pub fn decides_held_back(&self) -> bool {
+        self.training().is_some_and(|training| training.decides_on_rows == DecidesOnRows::HeldBack)
+    }
+
     /// The schedule, with its file read where it has one.
     ///
     /// # Errors
@@ -243,6 +248,12 @@ impl Experiment {
         }
     }
 
+    /// Whether honest agents report the exact gradient at the weights they received.
+    pub(crate) fn reports_gradients(&self) -> bool {
+        let exact = self.training().is_none_or(|t| t.local.is_exact() || self.asks_for_gradients());
+        exact && self.privacy.is_none()
+    }
+
     /// How many vectors and numbers a report consists of, for the accounting of privacy.
     pub fn parts_of_a_report(&self) -> u32 {
         let whole = self.training().is_none_or(|training| training.local.is_exact());
@@ -250,7 +261,7 @@ impl Experiment {
     }
 
     /// Whether honest agents report exact losses and gradients of convex functions, both at the
-    /// weights they received. Inequalities between them are then proofs.
+    /// weights they received and of the same rows. Inequalities between them are then proofs.
     pub fn is_convex(&self) -> bool {
         let sets_loads = self.rule.facts().sets_loads;
         let convex = match &self.work {
@@ -258,7 +269,8 @@ impl Experiment {
             Work::Training(training) => {
                 let exact = training.local.is_exact() || self.asks_for_gradients();
                 let received = training.decides_on == DecidesOn::Received;
-                exact && received && !sets_loads && training.model.is_convex()
+                let same = exact && received && training.decides_on_rows == DecidesOnRows::Training;
+                same && !sets_loads && training.model.is_convex()
             }
         };
         convex && self.privacy.is_none()
@@ -299,6 +311,11 @@ impl Experiment {
             training.data.check()?;
             training.check_measures()?;
             training.model.check()?;
+        }
+        if self.check_reports == Some(true) && self.decides_held_back() {
+            let why = "compares what agents say of their loss with their gradients, and with decides_on_rows = \
+                       \"held-back\" these are of different rows: leave one of the two out";
+            return Err(DataError::setting("check_reports", why).into());
         }
         Ok(())
     }
@@ -420,7 +437,7 @@ mod tests {
             // This problem's slack is not the usual one.
             let pairs = [("problem.kind", "observation-1"), ("rule.kind", entry.name)];
             let rule = Table::try_from(set(&pairs).unwrap().rule).unwrap();
-            let given = rule["delta"].as_float() == Some(0.05);
+            let given = rule.get("delta").and_then(toml::Value::as_float) == Some(0.05);
             assert_eq!(given, facts.slack.is_some(), "{}", entry.name);
         }
     }

@@ -92,6 +92,8 @@ pub(crate) fn leaves<T: Tree>(tree: &T) -> Vec<(String, &T)> {
     fn walk<'a, T: Tree>(tree: &'a T, prefix: &str, found: &mut Vec<(String, &'a T)>) {
         match tree.parts() {
             None => found.push((prefix.to_owned(), tree)),
+            // By the names of owners, which are no keys.
+            Some(_) if prefix == "epsilon" => found.push((prefix.to_owned(), tree)),
             Some(parts) => parts.for_each(|(name, part)| match prefix {
                 "" => walk(part, name, found),
                 _ => walk(part, &format!("{prefix}.{name}"), found),

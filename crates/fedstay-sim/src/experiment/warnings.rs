@@ -1,6 +1,10 @@
 //! What somebody who starts an experiment should know, though it may be just what they intend.
 
 use super::{Epsilon, Experiment, Work};
+use crate::text::quoted;
+
+/// How much of a name a warning tells.
+const LONGEST_NAME: usize = 40;
 
 impl Experiment {
     /// Sentences for the summary and the terminal; none for most experiments.
@@ -39,6 +43,19 @@ impl Experiment {
                 (!never.is_empty()).then(|| {
                     let never = never.join(", ");
                     format!("losses are {losses} here, so {noun} {never} {}", unless(least))
+                })
+            }
+            Epsilon::Named(table) => {
+                let never: Vec<String> = table
+                    .iter()
+                    .filter(|(_, epsilon)| !can_reach(**epsilon))
+                    .map(|(name, epsilon)| {
+                        format!("{} (ε = {epsilon})", quoted(name, LONGEST_NAME))
+                    })
+                    .collect();
+                let least = table.values().copied().fold(0.0, f64::min);
+                (!never.is_empty()).then(|| {
+                    format!("losses are {losses} here, so {} {}", never.join(", "), unless(least))
                 })
             }
             Epsilon::One(_) | Epsilon::Relative(_) => None,

@@ -1,12 +1,12 @@
 //! What an experiment works on: a named problem, or training on data.
 
 use super::keys;
-use crate::data::{Data, DataError, Predicted, Source};
+use crate::data::{Data, DataError, Predicted};
 use crate::is_default;
-use crate::measure::Measuring;
+use crate::measure::{LIST, Listed, Measuring};
 use crate::model::Model;
 use crate::partition::Partition;
-use crate::training::{DecidesOn, EvalAgents, Local, Shelf, Stream};
+use crate::training::{DecidesOn, DecidesOnRows, EvalAgents, Local, Shelf, Stream};
 use fedstay::problem::Problem;
 use serde::de::Error as _;
 use serde::ser::SerializeMap;
@@ -38,6 +38,9 @@ pub struct Training {
     pub participation: f64,
     /// On which loss an agent decides.
     pub decides_on: DecidesOn,
+    /// On which rows that loss is measured.
+    #[serde(skip_serializing_if = "is_default")]
+    pub decides_on_rows: DecidesOnRows,
     /// Whether the last remaining agent continues to train.
     pub last_stays: bool,
     /// How many rounds lie between two measurements of all agents and the population.
@@ -71,20 +74,28 @@ impl Training {
         format!("{}{drawn}", self.partition.describe())
     }
 
-    /// Refuses measures of classes where a number is learned.
-    pub(super) fn check_measures(&self) -> Result<(), DataError> {
-        let learns_number =
-            matches!(&self.data.source, Source::Csv(csv) if csv.task == Predicted::Number);
-        match self.measure.measures().first() {
-            Some(measure) if learns_number => {
-                let why = format!(
-                    "`{}` is measured of classes, but data.task is \"number\": leave this out",
-                    measure.name
-                );
-                Err(DataError::setting("measure", why))
-            }
-            _ => Ok(()),
+    /// What is predicted.
+    fn task(&self) -> Predicted {
+        match self.data.predicts_number() {
+            true => Predicted::Number,
+            false => Predicted::Classes,
         }
+    }
+
+    /// Refuses measures of classes where a number is learned, and measures of numbers elsewhere.
+    pub(super) fn check_measures(&self) -> Result<(), DataError> {
+        let task = self.task();
+        let of_other = |listed: &&&'static Listed| listed.task() != task;
+        let Some(wrong) = self.measure.listed().iter().find(of_other) else { return Ok(()) };
+        let (of, but) = match task {
+            Predicted::Number => ("classes", "data.task is \"number\""),
+            Predicted::Classes => ("a number", "the data have classes"),
+        };
+        let fits: Vec<&str> =
+            LIST.iter().filter(|listed| listed.task() == task).map(Listed::name).collect();
+        let (name, fits) = (wrong.name(), fits.join(", "));
+        let why = format!("`{name}` is measured of {of}, but {but}: choose of {fits}");
+        Err(DataError::setting("measure", why))
     }
 
     /// The local steps of an agent of the usual size in a round, as far as can be told without data.
@@ -100,6 +111,7 @@ impl Default for Training {
             population: None,
             participation: 1.0,
             decides_on: DecidesOn::Received,
+            decides_on_rows: DecidesOnRows::Training,
             last_stays: false,
             eval_every: 10,
             measure: Measuring::default(),

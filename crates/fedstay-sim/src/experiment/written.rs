@@ -2,7 +2,7 @@
 //!
 //! Code that is generic over the format is compiled once per format, for every rule, behaviour, policy and
 //! model there is. For TOML alone that was a third of this crate's machine code. So an experiment is written
-//! and read as JSON, which checkpoints need anyway, and only [`Written`] and [`toml::Value`] know TOML.
+//! and read as JSON, which checkpoints need anyway, and only [`TomlValue`] and [`toml::Value`] know TOML.
 //! Nothing is lost on the way: all numbers of an experiment are finite, and keys keep their order.
 
 use super::SpecError;
@@ -12,18 +12,18 @@ use std::fmt;
 use toml::{Table, Value};
 
 /// What was written, with the keys in their order.
-enum Written {
+enum TomlValue {
     /// What TOML leaves out.
     Nothing,
     Flag(bool),
     Whole(i64),
     Number(f64),
     Text(String),
-    List(Vec<Written>),
-    Table(Vec<(String, Written)>),
+    List(Vec<TomlValue>),
+    Table(Vec<(String, TomlValue)>),
 }
 
-impl Serialize for Written {
+impl Serialize for TomlValue {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::Nothing => serializer.serialize_none(),
@@ -40,64 +40,64 @@ impl Serialize for Written {
     }
 }
 
-impl<'de> Deserialize<'de> for Written {
+impl<'de> Deserialize<'de> for TomlValue {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Reader)
+        deserializer.deserialize_any(TomlVisitor)
     }
 }
 
-struct Reader;
+struct TomlVisitor;
 
-impl<'de> Visitor<'de> for Reader {
-    type Value = Written;
+impl<'de> Visitor<'de> for TomlVisitor {
+    type Value = TomlValue;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("what TOML can hold")
     }
 
-    fn visit_unit<E>(self) -> Result<Written, E> {
-        Ok(Written::Nothing)
+    fn visit_unit<E>(self) -> Result<TomlValue, E> {
+        Ok(TomlValue::Nothing)
     }
 
-    fn visit_bool<E>(self, flag: bool) -> Result<Written, E> {
-        Ok(Written::Flag(flag))
+    fn visit_bool<E>(self, flag: bool) -> Result<TomlValue, E> {
+        Ok(TomlValue::Flag(flag))
     }
 
-    fn visit_i64<E>(self, number: i64) -> Result<Written, E> {
-        Ok(Written::Whole(number))
+    fn visit_i64<E>(self, number: i64) -> Result<TomlValue, E> {
+        Ok(TomlValue::Whole(number))
     }
 
-    fn visit_u64<E: Error>(self, number: u64) -> Result<Written, E> {
+    fn visit_u64<E: Error>(self, number: u64) -> Result<TomlValue, E> {
         let number = i64::try_from(number);
-        number.map(Written::Whole).map_err(|_| E::custom("a whole number too large for TOML"))
+        number.map(TomlValue::Whole).map_err(|_| E::custom("a whole number too large for TOML"))
     }
 
-    fn visit_f64<E>(self, number: f64) -> Result<Written, E> {
-        Ok(Written::Number(number))
+    fn visit_f64<E>(self, number: f64) -> Result<TomlValue, E> {
+        Ok(TomlValue::Number(number))
     }
 
-    fn visit_str<E>(self, text: &str) -> Result<Written, E> {
-        Ok(Written::Text(text.to_owned()))
+    fn visit_str<E>(self, text: &str) -> Result<TomlValue, E> {
+        Ok(TomlValue::Text(text.to_owned()))
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut values: A) -> Result<Written, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut values: A) -> Result<TomlValue, A::Error> {
         let mut list = Vec::new();
         while let Some(value) = values.next_element()? {
             list.push(value);
         }
-        Ok(Written::List(list))
+        Ok(TomlValue::List(list))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Written, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<TomlValue, A::Error> {
         let mut table = Vec::new();
         while let Some(entry) = entries.next_entry()? {
             table.push(entry);
         }
-        Ok(Written::Table(table))
+        Ok(TomlValue::Table(table))
     }
 }
 
-fn write(value: &impl Serialize) -> Result<Written, SpecError> {
+fn write(value: &impl Serialize) -> Result<TomlValue, SpecError> {
     Ok(serde_json::from_str(&serde_json::to_string(value)?)?)
 }
 

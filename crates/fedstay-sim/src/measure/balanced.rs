@@ -5,44 +5,46 @@
 //! Reference: Brodersen, Ong, Stephan, Buhmann, *The balanced accuracy and its posterior distribution*,
 //! ICPR 2010.
 
-use super::Listed;
-use crate::model::{Reads, Said};
+use super::{Listed, Over, Weighted};
+use crate::model::{ClassesSaid, Reads};
 use fedstay::{Better, Measure, Unit};
 
 pub(super) const BALANCED: Listed = Listed {
     measure: Measure::new("balanced", "balanced accuracy", Better::Higher, Unit::Share),
     about: "the mean over the classes of the share of their rows that is predicted correctly",
     reads: Reads::Hits,
-    of,
+    over: Over::Classes(over),
 };
 
-fn of(said: &Said) -> Option<f64> {
-    let mut classes = vec![(0_u32, 0_u32); said.classes];
-    for (label, hit) in said.labels.iter().zip(&said.hits) {
-        let (rows, correct) = &mut classes[*label as usize];
-        *rows += 1;
-        *correct += u32::from(*hit);
-    }
-    let there = || classes.iter().filter(|(rows, _)| *rows > 0);
-    let recalls = there().map(|(rows, correct)| f64::from(*correct) / f64::from(*rows));
-    Some(recalls.sum::<f64>() / there().count() as f64)
+fn over(said: &ClassesSaid) -> Weighted<'_> {
+    Box::new(|weights| {
+        let mut classes = vec![(0_u64, 0_u64); said.classes];
+        for ((label, hit), weight) in said.labels.iter().zip(&said.hits).zip(weights) {
+            let (rows, correct) = &mut classes[*label as usize];
+            *rows += u64::from(*weight);
+            *correct += u64::from(*weight) * u64::from(*hit);
+        }
+        let there = || classes.iter().filter(|(rows, _)| *rows > 0);
+        let recalls = there().map(|(rows, correct)| *correct as f64 / *rows as f64);
+        Some(recalls.sum::<f64>() / there().count() as f64)
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::Said;
 
     #[test]
     fn every_class_that_is_there_counts_once() {
-        let said = |labels: &[u32], hits: &[bool]| Said {
-            classes: 4,
-            labels: labels.to_vec(),
-            hits: hits.to_vec(),
-            probabilities: Vec::new(),
+        let of = |labels: &[u32], hits: &[bool]| {
+            let (labels, hits) = (labels.to_vec(), hits.to_vec());
+            let said = ClassesSaid { classes: 4, labels, hits, ..ClassesSaid::default() };
+            BALANCED.of(&Said::Classes(said))
         };
         // Class 0 has three rows and two hits, class 2 one row and none; 1 and 3 are not there.
-        let rare = said(&[0, 0, 0, 2], &[true, true, false, false]);
-        assert_eq!(of(&rare), Some(0.5 * (2.0 / 3.0)));
-        assert_eq!(of(&said(&[1, 1], &[true, false])), Some(0.5));
+        let rare = of(&[0, 0, 0, 2], &[true, true, false, false]);
+        assert_eq!(rare, Some(0.5 * (2.0 / 3.0)));
+        assert_eq!(of(&[1, 1], &[true, false]), Some(0.5));
     }
 }

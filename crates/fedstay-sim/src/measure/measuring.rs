@@ -1,8 +1,9 @@
 //! The measures that a run asks for.
 
-use super::{Listed, NAMES};
+use super::{Draws, Listed, NAMES, intervals};
 use crate::model::{Error, Evaluation, Loaded, Network, Reads, Rows, Said, Workspace};
-use fedstay::{Measure, Score};
+use fedstay::record::Estimate;
+use fedstay::{Measure, Measures, Score};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -46,6 +47,11 @@ impl<'de> Deserialize<'de> for Measuring {
 }
 
 impl Measuring {
+    /// Nothing but the loss.
+    pub(crate) fn nothing() -> Self {
+        Self(Vec::new())
+    }
+
     fn names(&self) -> impl Iterator<Item = &'static str> {
         self.0.iter().map(|listed| listed.name())
     }
@@ -60,10 +66,26 @@ impl Measuring {
         self.names().all(|name| name == Measure::ACCURACY.name)
     }
 
-    /// A place for what the model says of each row, if that has to be known.
-    fn place(&self) -> Option<(Reads, Said)> {
+    /// What has to be known of what the model says of each row, if anything.
+    fn reads(&self) -> Option<Reads> {
         let reads = self.0.iter().map(|listed| listed.reads).max()?;
-        (!self.are_counted()).then(|| (reads, Said::default()))
+        (!self.are_counted()).then_some(reads)
+    }
+
+    /// Each of them with what is known of it.
+    pub fn listed(&self) -> &[&'static Listed] {
+        &self.0
+    }
+
+    /// The loss and the measures of what a model said of some rows, each with its interval.
+    pub fn estimate(&self, said: &Said, draws: Draws) -> Estimate {
+        let mut measures = Measures::default();
+        for (listed, interval) in self.0.iter().zip(intervals(&self.0, said, draws)) {
+            if let Some(interval) = interval {
+                measures.set(listed.measure.name.clone(), interval);
+            }
+        }
+        Estimate { loss: said.loss(), measures }
     }
 
     /// The score of an evaluation, with what was said of its rows.
@@ -71,7 +93,7 @@ impl Measuring {
         let mut score = Score::new(evaluation.loss);
         for listed in &self.0 {
             let value = match said {
-                Some(said) => (listed.of)(said),
+                Some(said) => listed.of(said),
                 None => evaluation.accuracy(),
             };
             score = score.with(listed.measure.name.clone(), value);
@@ -105,10 +127,10 @@ impl Measuring {
         rows: &Rows<'_>,
         work: &mut Workspace,
     ) -> Result<(Evaluation, Option<Said>), Error> {
-        let Some((reads, mut said)) = self.place() else {
+        let Some(reads) = self.reads() else {
             return Ok((network.evaluate(weights, rows, None, work)?, None));
         };
-        let evaluation = network.listen(weights, rows, (reads, &mut said), work)?;
+        let (evaluation, said) = network.listen(weights, rows, reads, work)?;
         Ok((evaluation, Some(said)))
     }
 
@@ -124,18 +146,18 @@ impl Measuring {
         groups: &[usize],
         work: &mut Workspace,
     ) -> Result<Vec<Score>, Error> {
-        let mut place = self.place();
-        let each = match &mut place {
-            None => network.evaluate_each(weights, rows, groups, work)?,
-            Some((reads, said)) => {
-                network.listen_to_each(weights, rows, groups, (*reads, said), work)?
+        let (each, said) = match self.reads() {
+            None => (network.evaluate_each(weights, rows, groups, work)?, None),
+            Some(reads) => {
+                let (each, said) = network.listen_to_each(weights, rows, groups, reads, work)?;
+                (each, Some(said))
             }
         };
         let mut from = 0;
         let score = |evaluation: &Evaluation| {
             let rows = from..from + evaluation.samples;
             from = rows.end;
-            let said = place.as_ref().map(|(_, said)| said.part(rows));
+            let said = said.as_ref().map(|said| said.part(rows));
             self.score(evaluation, said.as_ref())
         };
         Ok(each.iter().map(score).collect())

@@ -110,22 +110,31 @@ impl Network {
         &self,
         weights: &Loaded,
         rows: &Rows<'_>,
-        (reads, said): (Reads, &mut Said),
+        reads: Reads,
         work: &mut Workspace,
-    ) -> Result<Evaluation, Error> {
-        let note = |work: &Workspace, count| self.note(work, count, reads, said);
-        self.evaluate_noting(weights, rows, None, work, note)
+    ) -> Result<(Evaluation, Said), Error> {
+        let mut said = Said::nothing(self.output(), rows.scale());
+        let note = |work: &Workspace, count| self.note(work, count, reads, &mut said);
+        let evaluation = self.evaluate_noting(weights, rows, None, work, note)?;
+        Ok((evaluation, said))
     }
 
     /// Takes down what the model says of the first rows of a tile.
     fn note(&self, work: &Workspace, count: usize, reads: Reads, said: &mut Said) {
         let (tile, logits) = (work.tile(), &work.logits);
         let outputs = logits.len() / tile;
-        // Of numbers no measure is told anything: none is asked for.
-        let Output::Classes(classes) = self.output() else { return };
-        said.classes = classes;
+        let said = match said {
+            Said::Classes(said) => said,
+            Said::Numbers(said) => {
+                said.targets.extend(&work.numbers[..count]);
+                said.predictions.extend(&logits[..count]);
+                said.losses.extend(&work.losses[..count]);
+                return;
+            }
+        };
         said.labels.extend(&work.labels[..count]);
         said.hits.extend(work.hits[..count].iter().map(|hit| *hit == 1));
+        said.losses.extend(&work.losses[..count]);
         if reads < Reads::Probabilities {
             return;
         }
@@ -133,8 +142,9 @@ impl Network {
             let of_row = (0..outputs).map(|output| logits[output * tile + row]);
             match self.head {
                 Head::Logistic => {
-                    let second = softplus(logits[row]).1;
-                    said.probabilities.extend([1.0 - second, second]);
+                    // Each by itself, so that neither is rounded to nothing beside the other.
+                    let of = |z: f32| softplus(z).1;
+                    said.probabilities.extend([of(-logits[row]), of(logits[row])]);
                 }
                 Head::Squared => {}
                 Head::Softmax => {
@@ -214,11 +224,13 @@ impl Network {
         weights: &Loaded,
         rows: &Rows<'_>,
         groups: &[usize],
-        (reads, said): (Reads, &mut Said),
+        reads: Reads,
         work: &mut Workspace,
-    ) -> Result<Vec<Evaluation>, Error> {
-        let note = |work: &Workspace, count| self.note(work, count, reads, said);
-        self.evaluate_each_noting(weights, rows, groups, work, note)
+    ) -> Result<(Vec<Evaluation>, Said), Error> {
+        let mut said = Said::nothing(self.output(), rows.scale());
+        let note = |work: &Workspace, count| self.note(work, count, reads, &mut said);
+        let each = self.evaluate_each_noting(weights, rows, groups, work, note)?;
+        Ok((each, said))
     }
 
     fn evaluate_each_noting(

@@ -54,7 +54,7 @@ pub use logistic_regression::LogisticRegression;
 pub use mlp::Mlp;
 pub use network::Network;
 pub use rows::{Batch, Rows, RowsData};
-pub use said::{Reads, Said};
+pub use said::{ClassesSaid, NumbersSaid, Reads, Said};
 pub use softmax_regression::SoftmaxRegression;
 pub use steps::Walk;
 pub use sum::{LOSS_CEILING, LossSum};
@@ -139,7 +139,7 @@ listed! {
 }
 
 impl Model {
-    /// The network for rows like `input`, or of that many numbers, with this output, or so many classes.
+    /// The network for rows like `input`, or of that many numbers, with this output, or this number of classes.
     ///
     /// # Errors
     /// When no such network exists, for instance without features or with too few classes.

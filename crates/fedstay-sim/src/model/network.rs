@@ -114,6 +114,11 @@ impl Network {
         }
     }
 
+    /// Whether its one output tells two classes apart.
+    pub(crate) fn is_logistic(&self) -> bool {
+        self.head == Head::Logistic
+    }
+
     /// Draws the weights training starts from.
     #[must_use]
     pub fn initial_weights(&self, rng: &mut ChaCha8Rng) -> Vec<f64> {

@@ -1,6 +1,7 @@
-//! Rows with their targets, borrowed from whoever holds the data.
+//! Rows with their targets, borrowed from the holder of the data.
 
 use super::{Error, RowProducts, RowTargets};
+use crate::data::Scale;
 pub use fedstay_kernels::layer::rows::RowsData;
 
 /// An agent's samples: inputs and a target for each.
@@ -9,6 +10,7 @@ pub struct Rows<'a> {
     data: RowsData<'a>,
     targets: RowTargets<'a>,
     products: Option<&'a RowProducts>,
+    scale: Scale,
 }
 
 impl<'a> Rows<'a> {
@@ -42,7 +44,7 @@ impl<'a> Rows<'a> {
         if u32::try_from(targets.len()).is_err() {
             return Err(Error::TooManyRows { rows: targets.len() });
         }
-        Ok(Self { data, targets, products: None })
+        Ok(Self { data, targets, products: None, scale: Scale::default() })
     }
 
     /// The same rows, with a place for their products with each other: local steps then use them
@@ -50,6 +52,18 @@ impl<'a> Rows<'a> {
     #[must_use]
     pub fn with_products(self, products: &'a RowProducts) -> Self {
         Self { products: Some(products), ..self }
+    }
+
+    /// The same rows, of which it is known what their numbers mean.
+    #[must_use]
+    pub fn with_scale(self, scale: Scale) -> Self {
+        Self { scale, ..self }
+    }
+
+    /// What 0 and 1 mean, where rows have numbers.
+    #[must_use]
+    pub fn scale(&self) -> Scale {
+        self.scale
     }
 
     pub(crate) fn products(&self) -> Option<&'a RowProducts> {

@@ -9,7 +9,7 @@ use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 use std::ops::Range;
 
-use crate::data::{Classes, DataError, Fits, Owners, TargetsOf};
+use crate::data::{Classes, DataError, Fits, Owners, Small, TargetsOf};
 use fedstay::list::Origin;
 use fedstay::listed;
 
@@ -65,7 +65,7 @@ trait Dealing {
         false
     }
 
-    /// How many devices there are where so many are asked for: 0 leaves it to the data.
+    /// How many devices there are where this number is asked for: 0 leaves it to the data.
     ///
     /// # Errors
     /// When the data say something else.
@@ -150,7 +150,15 @@ impl Partition {
         self.inner().is_given()
     }
 
-    /// How many devices there are where so many are asked for; 0 leaves it to the data.
+    /// What becomes of owners with too few rows.
+    pub fn small(&self) -> Small {
+        match self {
+            Self::Owner(owner) => owner.small,
+            _ => Small::default(),
+        }
+    }
+
+    /// How many devices there are where this number is asked for; 0 leaves it to the data.
     ///
     /// # Errors
     /// When the data say something else.

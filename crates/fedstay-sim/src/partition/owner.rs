@@ -9,7 +9,8 @@ use std::ops::Range;
 use super::sizes::Sizing;
 use super::unused::LONGEST_NAME;
 use super::{Deal, Dealing, Dealt, Law, Origin, Portions};
-use crate::data::{DataError, Owners};
+use crate::data::{DataError, Owners, Small};
+use crate::is_default;
 use crate::text::quoted;
 
 pub(super) const ORIGIN: Origin =
@@ -18,7 +19,11 @@ pub(super) const ORIGIN: Origin =
 /// The rows as the data say who holds them.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Owner {}
+pub struct Owner {
+    /// What becomes of owners with fewer rows than `data.least`.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub small: Small,
+}
 
 impl Dealing for Owner {
     fn sizing(&self) -> (Sizing, f64) {
@@ -73,7 +78,7 @@ impl Dealing for Owner {
 /// The owners, if the data have any.
 fn known(owners: Option<&Owners>) -> Result<&Owners, DataError> {
     owners.ok_or_else(|| {
-        let why = "\"owner\" needs data.owner, the column of a csv table that says who holds a row";
+        let why = "\"owner\" needs data.owner, the column of a csv table, or of a table, that says who holds a row";
         DataError::setting("partition.kind", why)
     })
 }

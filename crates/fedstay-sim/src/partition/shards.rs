@@ -41,7 +41,7 @@ fn two() -> usize {
 }
 
 impl Shards {
-    /// Checks that devices of `each` rows, which may be as a file says, can have so many shards.
+    /// Checks that devices of `each` rows, which may be as a file says, can have this number of shards.
     pub(super) fn check(&self, each: usize, given: bool) -> Result<(), DataError> {
         if self.k == 0 || self.k > each {
             let why = format!("{} is not between 1 and the {each} rows of a device", self.k);

@@ -292,7 +292,7 @@ fn kinds_that_deal_by_class_refuse_numbers_by_name() {
 
 #[test]
 fn owners_have_their_own_rows_all_of_them_in_order() {
-    let partition = Partition::Owner(Owner {});
+    let partition = Partition::Owner(Owner::default());
     let names = ["Bern", "Oslo"].map(String::from).to_vec();
     let owners = Owners { names, of: vec![1, 0, 0, 1, 1, 0, 1, 1, 1, 0] };
     let dealt = owned(&partition, 2, Some(&owners)).unwrap();

@@ -23,7 +23,7 @@ use super::model::{TensorShapes, model_bytes};
 use super::seal::{hash_of_bytes, hash_of_file, seal};
 use crate::experiment::SpecError;
 use fedstay::record::{GramLine, Header, RoundLine, Summary};
-use fedstay::{Book, Error, Moment, RoundRecord, SessionState};
+use fedstay::{BetweenRounds, Book, Error, RoundRecord, SessionState};
 use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -429,7 +429,7 @@ impl Book for Folder {
         Ok(ControlFlow::Continue(()))
     }
 
-    fn between(&mut self, moment: &Moment<'_>) -> Result<(), Error> {
+    fn between(&mut self, moment: &BetweenRounds<'_>) -> Result<(), Error> {
         // What everybody remembers grows with those who were asked; it must not become the work.
         let pause = self.between_checkpoints.max(TIMES_THE_LAST * self.last_took);
         let due = self.last_checkpoint.is_none_or(|last| last.elapsed() >= pause);
@@ -521,7 +521,7 @@ mod tests {
                 }
                 self.folder.round(record)
             }
-            fn between(&mut self, moment: &Moment<'_>) -> Result<(), Error> {
+            fn between(&mut self, moment: &BetweenRounds<'_>) -> Result<(), Error> {
                 self.folder.between(moment)
             }
         }
@@ -556,7 +556,7 @@ mod tests {
                 let _ = std::os::unix::fs::symlink("/dev/full", self.0.path().join(name));
                 self.0.round(record)
             }
-            fn between(&mut self, moment: &Moment<'_>) -> Result<(), Error> {
+            fn between(&mut self, moment: &BetweenRounds<'_>) -> Result<(), Error> {
                 self.0.between(moment)
             }
         }

@@ -22,5 +22,5 @@ pub use model::TensorShapes;
 pub use reader::{Recorded, read_gram, read_header, read_rounds};
 pub use seal::{SUMS, changed_among, changed_since, is_of_a_run};
 pub use tensorboard::TensorBoard;
-pub use trial::{Parting, Trial};
+pub use trial::{DepartureWeights, Trial};
 pub(crate) use trial::{about, config_text};

@@ -1,9 +1,9 @@
 //! One run of an experiment: a file becomes a session, and a session a summary.
 
-use crate::experiment::{Experiment, SpecError, Training, Work};
+use crate::experiment::{Experiment, Members, SpecError, Training, Work, Yardstick};
 use crate::run::{Asked, Driver, Folder, FolderError, Start, Who};
-use crate::simulator::Simulator;
 use crate::simulator::population::Population;
+use crate::simulator::{Made, Simulator};
 use fedstay::consistency::Consistency;
 use fedstay::fairness::Fairness;
 use fedstay::problem::Federation;
@@ -23,7 +23,7 @@ pub struct Trial {
     experiment: Experiment,
     session: Session<Agents>,
     /// What every agent makes alone in the experiment's rounds, where somebody knows it already.
-    alone: Option<Arc<[Score]>>,
+    alone: Option<Arc<[Made]>>,
 }
 
 /// The agents that take part, of either kind.
@@ -53,10 +53,7 @@ impl Trial {
         let (engine, start) = match experiment.problem() {
             Some(problem) => {
                 let instance = problem.build(Seed(experiment.seed))?;
-                let alone = || {
-                    Err(SpecError::Relative { why: "needs data to train alone on; give a number" })
-                };
-                let epsilon: Vec<f64> = experiment.epsilon.each(instance.oracles.len(), alone)?;
+                let epsilon = experiment.epsilon.each(&OnProblem(instance.oracles.len()))?;
                 let seed = Seed(experiment.seed);
                 let federation = experiment
                     .behaviour
@@ -104,7 +101,7 @@ impl Trial {
             let judge: Option<Box<dyn Judge>> = match session.engine_mut() {
                 Agents::Problem(federation) => Some(Box::new(federation.judge())),
                 Agents::Data(simulator) => {
-                    // Whoever is booked for the fall of its loss must tell it.
+                    // An agent that is booked for the fall of its loss must tell it.
                     simulator.set_full_losses(true);
                     simulator.judge().map(|judge| Box::new(judge) as Box<dyn Judge>)
                 }
@@ -152,7 +149,7 @@ impl Trial {
 
     /// Tells what every agent makes alone in the experiment's rounds, so that it is not computed again
     /// for `compare_alone`.
-    pub(crate) fn set_alone(&mut self, alone: Arc<[Score]>) {
+    pub(crate) fn set_alone(&mut self, alone: Arc<[Made]>) {
         self.alone = Some(alone);
     }
 
@@ -168,7 +165,7 @@ impl Trial {
             self.tell_members(&mut summary)?;
             return Ok(Some(summary));
         }
-        let mut parting = Parting::default();
+        let mut parting = DepartureWeights::default();
         let mut all: Vec<&mut dyn Book> = vec![&mut parting];
         for book in books {
             all.push(&mut **book);
@@ -201,12 +198,12 @@ impl Trial {
 
     /// How good a model every agent makes alone, with the same work, in as many rounds as the
     /// experiment allows: more than a run that stops early had, and so no rule makes it weaker.
-    fn scores_alone(&self) -> Result<Vec<Score>, SpecError> {
+    fn scores_alone(&self) -> Result<Vec<Made>, SpecError> {
         let Experiment { step_size, rounds, .. } = self.experiment;
         match (self.session.engine(), self.experiment.problem()) {
             (Agents::Problem(federation), Some(problem)) => {
                 let start = problem.build(Seed(self.experiment.seed))?.start;
-                Ok(federation.alone(&start, step_size, rounds))
+                Ok(on_a_problem(federation.alone(&start, step_size, rounds)))
             }
             (Agents::Data(simulator), _) => simulator.scores_alone(step_size, rounds),
             (Agents::Problem(_), None) => Ok(Vec::new()),
@@ -260,7 +257,7 @@ impl Trial {
         if trial.simulator().is_some() {
             folder.continues_with(instructions());
         }
-        // In the summary, whoever continues it.
+        // In the summary, on whichever machine it is continued.
         trial.session.warn(folder.warning());
         Ok((folder, trial))
     }
@@ -336,15 +333,15 @@ impl Trial {
     pub fn compare_with_alone(
         &mut self,
         summary: &mut Summary,
-        left_with: &Parting,
+        left_with: &DepartureWeights,
     ) -> Result<(), SpecError> {
         let delivered = self.server().delivered().to_vec();
         let unknown = |round: &u32| left_with.weights(*round).is_none();
         let last_unknown =
             summary.agents.iter().filter_map(|agent| agent.entry.left).filter(unknown);
         let again = match last_unknown.max() {
-            Some(round) => Parting::again(self.experiment.clone(), round)?,
-            None => Parting::default(),
+            Some(round) => DepartureWeights::again(self.experiment.clone(), round)?,
+            None => DepartureWeights::default(),
         };
         let left_with = |round: u32| left_with.weights(round).or_else(|| again.weights(round));
         let ends_with =
@@ -357,7 +354,7 @@ impl Trial {
             }
             Agents::Problem(federation) => {
                 let ends: Vec<_> = agents.map(ends_with).collect();
-                federation.scores(&ends)
+                on_a_problem(federation.scores(&ends))
             }
         };
         let own = match &self.alone {
@@ -366,12 +363,38 @@ impl Trial {
         };
         for (agent, ends) in summary.agents.iter_mut().zip(scores) {
             let own = own.get(agent.id.0 as usize).cloned();
-            (agent.ends_with, agent.alone) = (Some(ends), own);
+            if let Some(held_back) = &mut agent.held_back {
+                held_back.ends_with = ends.held_back;
+                held_back.alone = own.as_ref().and_then(|own| own.held_back.clone());
+            }
+            (agent.ends_with, agent.alone) = (Some(ends.score), own.map(|own| own.score));
         }
         summary.fairness = Fairness::of(&summary.agents, &summary.measures);
         summary.better_than_alone = summary.against_alone().map(|(better, _)| better as u32);
         Ok(())
     }
+}
+
+/// The agents of a problem: they have no names, and no rows to train alone on.
+struct OnProblem(usize);
+
+impl Members for OnProblem {
+    fn count(&self) -> usize {
+        self.0
+    }
+
+    fn name(&self, _: usize) -> Option<&str> {
+        None
+    }
+
+    fn losses(&self, _: Yardstick) -> Result<Vec<f64>, SpecError> {
+        Err(SpecError::Relative { why: "needs data to train alone on; give a number" })
+    }
+}
+
+/// Scores on a problem, which has no rows to hold back.
+fn on_a_problem(scores: Vec<Score>) -> Vec<Made> {
+    scores.into_iter().map(|score| Made { score, held_back: None }).collect()
 }
 
 /// The text of `config.toml`.
@@ -383,18 +406,24 @@ pub(crate) fn config_text(experiment: &Experiment) -> Result<String, SpecError> 
     ))
 }
 
+/// What every output must say where agents decide by rows that they hold back.
+const DECIDED: &str = "losses are those that members decide by, on rows of their own that nobody trains on; \
+                       what is foreseen of them from gradients of training rows is an estimate";
+
 /// What every output about an experiment must say.
 pub(crate) fn about(experiment: &Experiment, population: Option<&Population>) -> About {
     let training = experiment.training();
     let mut warnings = experiment.warnings();
     warnings.extend(population.map(Population::warnings).unwrap_or_default());
+    let decided = experiment.decides_held_back().then(|| DECIDED.to_owned());
     About {
         label: experiment.rule_label(),
         behaviour: experiment.behaviour.name().to_owned(),
         on: experiment.on().to_owned(),
         seed: experiment.seed,
         own: experiment.decides_on_own(),
-        notes: training.map(Training::describe_data).into_iter().collect(),
+        exact_gradients: experiment.reports_gradients(),
+        notes: training.map(Training::describe_data).into_iter().chain(decided).collect(),
         rows: population.map(|population| population.rows().clone()),
         warnings,
     }
@@ -439,9 +468,9 @@ impl Book for Spent {
 
 /// The weights that agents left with. It is a [`Book`].
 #[derive(Debug, Default)]
-pub struct Parting(Vec<(u32, Vec<f64>)>);
+pub struct DepartureWeights(Vec<(u32, Vec<f64>)>);
 
-impl Parting {
+impl DepartureWeights {
     /// The weights of a round in which somebody left.
     pub fn weights(&self, round: u32) -> Option<&[f64]> {
         let kept = self.0.iter().find(|(kept, _)| *kept == round);
@@ -465,7 +494,7 @@ impl Parting {
     }
 }
 
-impl Book for Parting {
+impl Book for DepartureWeights {
     fn round(&mut self, record: &RoundRecord<'_>) -> Result<ControlFlow<()>, Error> {
         if !record.line.left.is_empty() {
             self.0.push((record.line.round, record.received.to_vec()));

@@ -3,7 +3,7 @@
 use crate::model::{Batch, Error, Loaded, LossTest, Network, Order, Rows, Walk, Workspace};
 use crate::simulator::corrected;
 use crate::simulator::desk::{Desk, Sent};
-use crate::simulator::groups::Groups;
+use crate::simulator::groups::GroupedRows;
 use crate::simulator::roster::Agent;
 use crate::training::DecidesOn;
 use crate::training::Local;
@@ -17,6 +17,10 @@ pub(crate) struct Task<'a> {
     pub(crate) network: &'a Network,
     pub(crate) weights: &'a Loaded,
     pub(crate) rows: &'a Rows<'a>,
+    /// The rows by whose loss it decides: its own, or those that it holds back.
+    pub(crate) judged: &'a Rows<'a>,
+    /// Whether these are others, so that its gradient only hints at what becomes of that loss.
+    pub(crate) holds_back: bool,
     pub(crate) local: &'a Local,
     pub(crate) decides_on: DecidesOn,
     pub(crate) stands: bool,
@@ -37,7 +41,7 @@ pub(crate) struct Task<'a> {
     /// What it adds to the gradient of every local step, if the rule says so.
     pub(crate) correction: Option<&'a [f32]>,
     /// How well its groups are served, if the rule asks.
-    pub(crate) groups: Option<&'a Groups>,
+    pub(crate) groups: Option<&'a GroupedRows>,
 }
 
 /// An agent at its desk: the work of one round.
@@ -252,7 +256,10 @@ impl Seat {
         // reach is one of told losses: an agent that lies looks as far as its lie requires.
         let told = reach_of(task.losses, participant.epsilon, slope);
         let bound = told - manner.loss_offset;
-        let exactly = |loss: f64| Loss::Exact(manner.told(loss));
+        let exactly = |loss: f64| match task.holds_back {
+            true => Loss::Sampled { mean: manner.told(loss), standard_error: 0.0 },
+            false => Loss::Exact(manner.told(loss)),
+        };
         match known {
             Some(loss) if task.known_loss.is_some() || loss <= bound => return Ok(exactly(loss)),
             Some(_) => return Ok(Loss::AtLeast(told)),
@@ -260,9 +267,11 @@ impl Seat {
             None => {}
         }
         if bound == f64::INFINITY {
-            return Ok(exactly(task.network.evaluate(weights, task.rows, Some(order), work)?.loss));
+            return Ok(exactly(
+                task.network.evaluate(weights, task.judged, Some(order), work)?.loss,
+            ));
         }
-        Ok(match task.network.decide(weights, task.rows, bound, order, work)? {
+        Ok(match task.network.decide(weights, task.judged, bound, order, work)? {
             LossTest::AtMost(loss) => exactly(loss),
             LossTest::Above(_) => Loss::AtLeast(told),
         })
@@ -354,20 +363,20 @@ impl Look<'_, '_> {
     /// The loss after `rounds` rounds of its local work on the weights, alone.
     fn alone_for(&mut self, rounds: u32) -> Result<f64, Error> {
         let Self { agent, task, work, .. } = self;
-        let Task { network, rows, local, seed, stands, step_size, .. } = **task;
-        let hermit = Hermit { network, local, seed, agent: agent.0, stands, step_size };
+        let Task { network, rows, judged, local, seed, stands, step_size, .. } = **task;
+        let lone = LoneAgent { network, local, seed, agent: agent.0, stands, step_size };
         let again = |_: u32, train: &mut dyn FnMut(&Rows<'_>) -> Result<(), Error>| train(rows);
-        let model = hermit.train(task.weights.clone(), rounds, &again, work)?;
-        Ok(network.evaluate(&model, rows, None, work)?.loss)
+        let model = lone.train(task.weights.clone(), rounds, &again, work)?;
+        Ok(network.evaluate(&model, judged, None, work)?.loss)
     }
 
     fn find(&mut self, bound: f64) {
         let Self { task, weights, order, work, .. } = self;
         let found = if bound == f64::INFINITY {
-            let found = task.network.evaluate(weights, task.rows, Some(order), work);
+            let found = task.network.evaluate(weights, task.judged, Some(order), work);
             found.map(|evaluation| LossTest::AtMost(evaluation.loss))
         } else {
-            task.network.decide(weights, task.rows, bound, order, work)
+            task.network.decide(weights, task.judged, bound, order, work)
         };
         match found {
             Ok(LossTest::AtMost(loss)) => self.known = Some(loss),
@@ -396,7 +405,7 @@ impl Evidence for Look<'_, '_> {
         // A private path that leaves the floating-point range reaches nothing, and does no harm.
         let Ok(there) = self.ahead(steps, rate) else { return false };
         let Self { task, work, order, .. } = self;
-        match task.network.decide(&there, task.rows, bound, order, work) {
+        match task.network.decide(&there, task.judged, bound, order, work) {
             Ok(decision) => decision.is_at_most(),
             Err(error) => {
                 self.fail(error);
@@ -419,7 +428,7 @@ impl Evidence for Look<'_, '_> {
 }
 
 /// An agent that trains alone.
-pub(crate) struct Hermit<'a> {
+pub(crate) struct LoneAgent<'a> {
     pub(crate) network: &'a Network,
     pub(crate) local: &'a Local,
     pub(crate) seed: Seed,
@@ -428,7 +437,7 @@ pub(crate) struct Hermit<'a> {
     pub(crate) step_size: f64,
 }
 
-impl Hermit<'_> {
+impl LoneAgent<'_> {
     /// The model that its local work on the rows of each round makes of `start`, round after round.
     /// `with_rows` calls back with the rows of a round.
     pub(crate) fn train(

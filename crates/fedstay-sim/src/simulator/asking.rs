@@ -3,6 +3,7 @@
 use super::agent::{Seat, Task};
 use super::cohort::Cohort;
 use super::desk::Desk;
+use super::population::AgentRows;
 use super::{Simulator, Worked};
 use crate::model::{Loaded, Workspace};
 use crate::training::DecidesOn;
@@ -66,6 +67,8 @@ impl Simulator {
         let agent = seat.desk.agent;
         let rows = self.seen(agent.0 as usize, call.round);
         let rows = rows.view()?;
+        let held_back = self.decides_by(agent.0 as usize);
+        let held_back = held_back.as_ref().map(AgentRows::view).transpose()?;
         let personal = call.broadcast.personal(agent);
         let personal = personal.map(|weights| self.network.load(&weights)).transpose()?;
         let correction = call.broadcast.correction(agent);
@@ -77,6 +80,8 @@ impl Simulator {
             network: &self.network,
             weights: personal.as_ref().unwrap_or(shared),
             rows: &rows,
+            judged: held_back.as_ref().unwrap_or(&rows),
+            holds_back: held_back.is_some(),
             local: loaded.as_ref().unwrap_or(local),
             decides_on: self.training.decides_on,
             stands: self.stands,

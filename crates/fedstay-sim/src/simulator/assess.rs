@@ -1,11 +1,12 @@
 //! How good weights are: for the agents that are measured, on the population, and what agents make
 //! alone.
 
-use super::agent::Hermit;
+use super::agent::LoneAgent;
 use super::population::AgentRows;
 use super::unseen::Unseen;
-use super::{Simulator, Worked, rows};
+use super::{Made, Simulator, Worked, rows};
 use crate::experiment::SpecError;
+use crate::measure::Listed;
 use crate::model::{Evaluation, Loaded, RowTargets, Rows, Said, Workspace};
 use fedstay::record::{Constant, MOST_LISTED};
 use fedstay::{AgentAssessment, AgentId, Assessment, Measure, Score};
@@ -26,17 +27,22 @@ impl Simulator {
     ) -> Result<Assessment, crate::model::Error> {
         let assess = |places: Range<usize>| {
             let scores = self.evaluate_neighbours(weights, places.clone())?;
-            let assessed = places.zip(scores).map(|(place, score)| {
+            let assessed = places.zip(scores).map(|(place, mut score)| {
                 let index = self.measured_agent(place);
-                AgentAssessment {
+                if self.decides_held_back() {
+                    let decided = |work: &mut _| self.as_decided(index, weights, &mut score, work);
+                    self.workspaces.with(decided)?;
+                }
+                Ok(AgentAssessment {
                     id: AgentId(index as u64),
                     epsilon: self.roster.epsilon(index),
                     behaviour: Some(Cow::Borrowed(self.roster.behaviour(index).name())),
                     score,
                     as_of: None,
-                }
+                    held_back: None,
+                })
             });
-            Ok(assessed.collect())
+            assessed.collect()
         };
         let groups = self.neighbours().into_par_iter().map(assess);
         let groups: Vec<Vec<AgentAssessment>> =
@@ -46,7 +52,7 @@ impl Simulator {
     }
 
     /// The agent in this place among those that are measured.
-    fn measured_agent(&self, place: usize) -> usize {
+    pub(super) fn measured_agent(&self, place: usize) -> usize {
         self.sample.as_ref().map_or(place, |sample| sample[place])
     }
 
@@ -112,7 +118,14 @@ impl Simulator {
         weights: &Loaded,
     ) -> Result<Assessment, crate::model::Error> {
         let mut assessment = self.assess_loaded(weights)?;
-        assessment.constant = self.constant();
+        let constant = self.constant();
+        assessment.constant = constant.map(|constant| self.constant_as_decided(constant));
+        if self.population.holds_back() {
+            assessment.agents.par_iter_mut().try_for_each(|agent| {
+                agent.held_back = self.on_held_back(agent.id.0 as usize, weights)?;
+                Ok(())
+            })?;
+        }
         let Some(sample) = &self.sample else { return Ok(assessment) };
         let others = |index: &usize| sample.binary_search(index).is_err();
         let others: Vec<usize> = match self.roster.len() <= MOST_LISTED {
@@ -125,6 +138,7 @@ impl Simulator {
             behaviour: Some(Cow::Borrowed(self.roster.behaviour(index).name())),
             score: Score::new(f64::NAN),
             as_of: None,
+            held_back: None,
         }));
         assessment.agents.sort_by_key(|agent| agent.id);
         Ok(assessment)
@@ -169,7 +183,7 @@ impl Simulator {
         let loss: f64 = pieces.iter().map(|piece| piece.loss * piece.samples as f64).sum();
         let said: Option<Vec<Said>> = said.into_iter().collect();
         let whole = Evaluation { loss: loss / samples as f64, correct, samples };
-        Ok(Some(asked.score(&whole, said.map(Said::together).as_ref())))
+        Ok(Some(asked.score(&whole, said.and_then(Said::together).as_ref())))
     }
 
     /// The loss every agent reaches by training alone, with the same local work and rounds.
@@ -177,17 +191,18 @@ impl Simulator {
     /// # Errors
     /// When training leaves the floating-point range.
     pub fn alone(&self, step_size: f64, rounds: u32) -> Result<Vec<f64>, SpecError> {
-        let scores = self.alone_scores(step_size, rounds, None)?;
-        Ok(scores.iter().map(|score| score.loss).collect())
+        let made = self
+            .made_alone(step_size, rounds, |who, model, work| self.score_own(who, model, work))?;
+        Ok(made.iter().map(|score| score.loss).collect())
     }
 
-    /// How good the model is that every agent trains alone, with the same local work and rounds.
-    fn alone_scores(
+    /// What is found of the model that every agent trains alone, with the same local work and rounds.
+    fn made_alone<T: Send>(
         &self,
         step_size: f64,
         rounds: u32,
-        unseen: Option<&Unseen>,
-    ) -> Result<Vec<Score>, SpecError> {
+        find: impl Fn((usize, u32), &Loaded, &mut Workspace) -> Result<T, crate::model::Error> + Sync,
+    ) -> Result<Vec<T>, SpecError> {
         let start = self.initial_weights();
         let Self { network, seed, stands, .. } = self;
         let local = &self.training.local;
@@ -198,12 +213,12 @@ impl Simulator {
                 self.workspaces.with(|work| {
                     let start = network.load(&start)?;
                     let (seed, stands) = (*seed, *stands);
-                    let hermit = Hermit { network, local, seed, agent, stands, step_size };
+                    let lone = LoneAgent { network, local, seed, agent, stands, step_size };
                     let rows = |round: u32, train: &mut dyn FnMut(&Rows<'_>) -> Worked| {
                         train(&self.seen(index, round).view()?)
                     };
-                    let model = hermit.train(start, rounds, &rows, work)?;
-                    self.score((index, rounds), &model, unseen, work)
+                    let model = lone.train(start, rounds, &rows, work)?;
+                    find((index, rounds), &model, work)
                 })
             })
             .collect::<Result<_, crate::model::Error>>()
@@ -217,16 +232,34 @@ impl Simulator {
     }
 
     /// How good weights are for one agent, on the rows that it sees in a round.
-    fn score(
+    fn score_own(
         &self,
         (agent, round): (usize, u32),
         weights: &Loaded,
-        unseen: Option<&Unseen>,
         work: &mut Workspace,
     ) -> Result<Score, crate::model::Error> {
         let own = self.seen(agent, round);
         let asked = &self.training.measure;
         let mut score = asked.evaluate(&self.network, weights, &own.view()?, work)?;
+        self.as_decided(agent, weights, &mut score, work)?;
+        Ok(score)
+    }
+
+    /// The same, and on unseen rows: on its own, where the data say whose a test row is, or else on
+    /// everybody's, weighed by its mix of classes.
+    fn score(
+        &self,
+        who: (usize, u32),
+        weights: &Loaded,
+        unseen: Option<&Unseen>,
+        work: &mut Workspace,
+    ) -> Result<Made, crate::model::Error> {
+        let (agent, mut score) = (who.0, self.score_own(who, weights, work)?);
+        let said = self.said_of(agent, weights, work)?;
+        let own = said.as_ref().and_then(|said| Listed::find(&Measure::ACCURACY.name)?.of(said));
+        if let Some(own) = own {
+            score.measures.set(Measure::UNSEEN.name, own);
+        }
         if let Some(unseen) = unseen {
             let class = |range: &Range<usize>| {
                 let rows = rows(&unseen.data, range.clone())?;
@@ -239,23 +272,31 @@ impl Simulator {
                 score.measures.set(Measure::UNSEEN.name, unseen);
             }
         }
-        Ok(score)
+        Ok(Made { score, held_back: said.map(|said| self.estimate(agent, &said)) })
+    }
+
+    /// What stands for the unseen rows of agents that have none of their own.
+    fn unseen(&self) -> Option<Unseen> {
+        if self.population.holds_back() { None } else { Unseen::new(&self.population) }
     }
 
     /// How good the model is that every agent trains alone in this many rounds, on unseen rows too.
     ///
     /// # Errors
     /// When training leaves the floating-point range.
-    pub fn scores_alone(&self, step_size: f64, rounds: u32) -> Result<Vec<Score>, SpecError> {
-        self.alone_scores(step_size, rounds, Unseen::new(&self.population).as_ref())
+    pub fn scores_alone(&self, step_size: f64, rounds: u32) -> Result<Vec<Made>, SpecError> {
+        let unseen = self.unseen();
+        self.made_alone(step_size, rounds, |who, model, work| {
+            self.score(who, model, unseen.as_ref(), work)
+        })
     }
 
     /// How good weights are for some agents, on unseen rows too: their own vector of weights for each.
     ///
     /// # Errors
     /// When a vector does not fit this model.
-    pub fn scores(&self, weights: &[(AgentId, &[f64])]) -> Result<Vec<Score>, SpecError> {
-        let unseen = Unseen::new(&self.population);
+    pub fn scores(&self, weights: &[(AgentId, &[f64])]) -> Result<Vec<Made>, SpecError> {
+        let unseen = self.unseen();
         let score = |(agent, weights): &(AgentId, &[f64])| {
             let (agent, weights) = (agent.0 as usize, self.network.load(weights)?);
             let who = (agent, self.round);
@@ -269,7 +310,7 @@ impl Simulator {
     }
 }
 
-/// The best constant prediction for agents with so many rows of each class.
+/// The best constant prediction for agents with these numbers of rows of each class.
 fn constant_over(counts: &[Vec<u32>]) -> Option<Constant> {
     let sum = |counts: &[u32]| counts.iter().map(|count| f64::from(*count)).sum::<f64>();
     let classes = counts.first()?.len();

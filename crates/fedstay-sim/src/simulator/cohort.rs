@@ -6,7 +6,7 @@ use fedstay::schedule::When;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
-/// Up to so many agents are shuffled to draw some of them, which takes a step for each; of more, only
+/// Up to this number, agents are shuffled to draw some of them, which takes a step for each; of more, only
 /// those that are asked are drawn.
 const SHUFFLED: usize = 4096;
 
@@ -27,13 +27,13 @@ impl Simulator {
     /// Whether an agent can be reached in a round.
     pub(super) fn is_there(&self, index: usize, round: u32) -> bool {
         let (agent, agents) = (index as u64, self.roster.len() as u64);
-        let kept_out = self.without == Some(AgentId(agent));
+        let kept_out = self.without.contains(&AgentId(agent));
         !kept_out && self.schedule.is_there(When { round, agent, agents, seed: self.seed })
     }
 
     /// Whether everybody can be reached in every round.
     pub(super) fn all_are_there(&self) -> bool {
-        self.schedule.is_always() && self.without.is_none()
+        self.schedule.is_always() && self.without.is_empty()
     }
 
     /// Who is asked in a round: the agents still in that can be reached, or a share of them. Where
@@ -65,7 +65,7 @@ impl Simulator {
     }
 }
 
-/// Draws a share of so many agents, at least one if there is any, by their ranks.
+/// Draws a share of this number of agents, at least one if there is any, by their ranks.
 fn draw(count: usize, share: f64, rng: &mut ChaCha8Rng) -> Vec<usize> {
     if share >= 1.0 || count == 0 {
         return (0..count).collect();

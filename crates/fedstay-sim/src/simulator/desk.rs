@@ -1,7 +1,7 @@
 //! What an agent needs while it is asked, and what is read of it when the round is over.
 //!
 //! Directions are as long as the model, so there are as many desks as agents are asked in a round, and
-//! whoever is asked next sits down at one of them.
+//! the agent that is asked next sits down at one of them.
 
 use fedstay::{AgentId, Answer, Rates, Report, Standing, Vector};
 

@@ -12,13 +12,13 @@ use fedstay::Rates;
 use std::sync::Arc;
 
 /// Every agent's rows: those of group 0 that count, those of group 1 that count, the others.
-pub(super) struct Groups {
+pub(super) struct GroupedRows {
     data: Arc<Dataset>,
     /// Where each of the three begins, and where the last ends.
     bounds: Vec<[usize; 4]>,
 }
 
-impl Groups {
+impl GroupedRows {
     /// `None` where rows have no groups.
     pub(super) fn new(population: &Population) -> Option<Self> {
         let data = population.data();

@@ -7,10 +7,13 @@
 mod agent;
 mod asking;
 mod assess;
+pub mod baseline;
 mod cohort;
 mod corrected;
+mod deciding;
 mod desk;
 mod groups;
+mod held_back;
 mod judge;
 mod library;
 mod membership;
@@ -18,12 +21,15 @@ pub mod population;
 mod roster;
 mod unseen;
 mod workers;
+mod yardsticks;
 
 pub(crate) use agent::reach_of;
+pub use held_back::Made;
 pub use judge::UnseenRows;
 pub use workers::host;
+pub(crate) use yardsticks::Yardsticks;
 
-use crate::data::{DataError, Dataset, Inputs};
+use crate::data::{DataError, Dataset, Draw, Inputs};
 use crate::experiment::bounds::{check_drawn, check_held};
 use crate::experiment::{Experiment, SpecError, Training};
 use crate::lock;
@@ -37,7 +43,7 @@ use fedstay::{
     Abilities, AgentId, Answer, Assessment, Call, Engine, Error, Gathered, Losses, Measure, Memory,
     Privacy, Reports, Schedule, Seed,
 };
-use groups::Groups;
+use groups::GroupedRows;
 use library::Library;
 use population::{Population, Sizes};
 use roster::{Roster, RosterState};
@@ -72,11 +78,11 @@ pub struct Simulator {
     /// Whether each agent could be reached in some round so far, where models are kept for newcomers.
     met: Vec<bool>,
     /// How well groups are served, where the rule asks.
-    groups: Option<Groups>,
+    groups: Option<GroupedRows>,
     /// The last round that was gathered, which says what rows agents see.
     round: u32,
-    /// An agent that is kept out from the start.
-    without: Option<AgentId>,
+    /// Agents that are kept out from the start.
+    without: Vec<AgentId>,
     workspaces: Workspaces,
 }
 
@@ -129,7 +135,8 @@ impl Simulator {
     /// As [`new`](Self::new).
     pub fn deal(experiment: &Experiment) -> Result<Population, SpecError> {
         let training = experiment.training().ok_or(SpecError::NoTraining)?;
-        let loaded = training.data.load()?;
+        let draw = Draw { seed: experiment.seed, small: training.partition.small() };
+        let loaded = training.data.load_for(draw)?;
         let sizes = Sizes {
             agents: training.agents,
             population: training.population,
@@ -158,7 +165,7 @@ impl Simulator {
         let population = population.lined_up(training.stream)?;
         let data = population.data();
         let groups = match experiment.rule.facts().reads_rates {
-            true => Some(Groups::new(&population).ok_or_else(|| {
+            true => Some(GroupedRows::new(&population).ok_or_else(|| {
                 let why = format!(
                     "{} asks how well two groups of rows are served; set it to `brightness`, or to the \
                      number or, in a csv file, the name of a feature",
@@ -200,11 +207,12 @@ impl Simulator {
             met: if keeps { vec![false; count] } else { Vec::new() },
             groups,
             round: 1,
-            without: None,
+            without: Vec::new(),
             workspaces: Workspaces::default(),
         };
-        let alone = || simulator.alone(experiment.step_size, experiment.rounds);
-        let epsilon = experiment.epsilon.each(count, alone)?;
+        simulator.check_held_back()?;
+        let known = Yardsticks::new(&simulator, experiment.step_size, experiment.rounds);
+        let epsilon = experiment.epsilon.each(&known)?;
         simulator.roster.set_targets(epsilon);
         Ok(simulator)
     }
@@ -234,9 +242,9 @@ impl Simulator {
         self.nobody_leaves = nobody;
     }
 
-    /// Keeps an agent out from the start, to see what the others would do without it.
+    /// Keeps one more agent out from the start, to see what the others would do without it.
     pub fn set_without(&mut self, agent: AgentId) {
-        self.without = Some(agent);
+        self.without.push(agent);
     }
 
     /// In how many rounds each agent reported without having worked.
@@ -252,8 +260,8 @@ impl Simulator {
         self.roster.steer(left);
     }
 
-    /// What the agents find that come in this round, if models are kept for them. Whoever is there in
-    /// the first round has not come later.
+    /// What the agents find that come in this round, if models are kept for them. Agents that are there in
+    /// the first round have not come later.
     fn arrivals(&mut self, call: &Call<'_>) -> Result<Vec<Arrival>, crate::model::Error> {
         let mut arrived = Vec::new();
         for index in 0..self.met.len() {
@@ -289,7 +297,7 @@ pub(crate) fn rows(
             RowsData::Floats { rows: &rows[span], features: *features }
         }
     };
-    Rows::new(inputs, data.targets.rows(range))
+    Ok(Rows::new(inputs, data.targets.rows(range))?.with_scale(data.targets.scale()))
 }
 
 impl Engine for Simulator {

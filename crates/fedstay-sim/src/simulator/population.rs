@@ -52,10 +52,15 @@ pub struct Population {
     held: Held,
     /// What the agents are called, where they are owners.
     names: Arc<[String]>,
+    /// Where the held-back rows of each owner begin among the test rows, and where those of the last
+    /// one end; nothing where the data do not say whose a test row is.
+    held_back: Arc<[usize]>,
     /// What became of every row that was read.
     rows: DataRows,
     /// What to know about training rows that go to nobody although nothing says that they should.
     warning: Option<String>,
+    /// What the data say about themselves.
+    told: Arc<[String]>,
     /// The agents' row products; none where they could take more than [`MOST_PRODUCTS`].
     products: Arc<[RowProducts]>,
 }
@@ -114,7 +119,7 @@ impl AgentRows<'_> {
                 RowsData::Floats { rows, features: self.data.features() }
             }
         };
-        Rows::new(inputs, targets.rows())
+        Ok(Rows::new(inputs, targets.rows())?.with_scale(self.data.targets.scale()))
     }
 
     /// What a model is to say of them.
@@ -135,7 +140,7 @@ impl Population {
         sizes: Sizes,
         rng: &mut ChaCha8Rng,
     ) -> Result<Self, DataError> {
-        let LoadedData { mut data, train, left_out, .. } = loaded;
+        let LoadedData { mut data, train, left_out, not_used, warnings, .. } = loaded;
         let sizes = sizes.under(partition, data.owners.as_ref())?;
         let owners = data.owners.take_if(|_| partition.is_given());
         let devices = sizes.population.unwrap_or(sizes.agents);
@@ -163,11 +168,16 @@ impl Population {
 
         let mut order: Vec<usize> = dealt.iter().flatten().copied().collect();
         let (read, training) = (data.len(), order.len());
-        order.extend((train..data.len()).filter(|&row| counts[data.targets.kind(row)] > 0));
+        let mut tested: Vec<usize> =
+            (train..data.len()).filter(|&row| counts[data.targets.kind(row)] > 0).collect();
+        let held_back = owners.as_ref().map(|owners| owners.line_up(&mut tested));
+        order.extend(tested);
         data.arrange(&order);
         let test = order.len() - training;
         unused.extend(untested(read - train - test));
         unused.extend(unwanted(left_out));
+        let more = not_used.iter().map(|part| part.rows).sum::<usize>();
+        unused.extend(not_used);
         let mut bounds = vec![0];
         for rows in &dealt {
             bounds.push(bounds[bounds.len() - 1] + rows.len());
@@ -178,7 +188,7 @@ impl Population {
         let places = if fits { sizes.agents } else { 0 };
         let products = (0..places).map(|_| RowProducts::default()).collect();
         let rows = DataRows {
-            read: read + left_out,
+            read: read + left_out + more,
             dealt: bounds[sizes.agents],
             drawn: false,
             held_out: training - bounds[sizes.agents],
@@ -187,7 +197,9 @@ impl Population {
         };
         let (data, held) = (Arc::new(data), Held::Dealt(bounds.into()));
         let names = owners.map(|owners| owners.names.into()).unwrap_or_default();
-        Ok(Population { data, agents: sizes.agents, held, names, rows, warning, products })
+        let (told, agents) = (warnings.into(), sizes.agents);
+        let held_back = held_back.unwrap_or_default().into();
+        Ok(Population { data, agents, held, names, held_back, rows, warning, told, products })
     }
 
     /// Lets every agent draw its rows from all training rows, with replacement.
@@ -200,7 +212,7 @@ impl Population {
         sizes: Sizes,
         seed: Seed,
     ) -> Result<Self, DataError> {
-        let LoadedData { mut data, train, left_out, .. } = loaded;
+        let LoadedData { mut data, train, left_out, not_used, warnings, .. } = loaded;
         let sizes = sizes.under(partition, data.owners.as_ref())?;
         if sizes.population.is_some() {
             let why = "cannot be given with data.replace: the rows of devices that do not take part \
@@ -226,8 +238,10 @@ impl Population {
         data.arrange(&order);
         unused.extend(untested(read - train - test));
         unused.extend(unwanted(left_out));
+        let more = not_used.iter().map(|part| part.rows).sum::<usize>();
+        unused.extend(not_used);
         let rows = DataRows {
-            read: read + left_out,
+            read: read + left_out + more,
             dealt: counts.iter().sum(),
             drawn: true,
             held_out: 0,
@@ -236,7 +250,8 @@ impl Population {
         };
         let held = Held::Drawn(Arc::new(drawing), train);
         let (data, products, names) = (Arc::new(data), Arc::default(), Arc::default());
-        Ok(Population { data, agents: sizes.agents, held, names, rows, warning, products })
+        let (told, agents, held_back) = (warnings.into(), sizes.agents, Arc::default());
+        Ok(Population { data, agents, held, names, held_back, rows, warning, told, products })
     }
 
     /// The same devices with every agent's rows in the order in which they arrive.
@@ -272,6 +287,12 @@ impl Population {
         Self { data: Arc::new(data), ..self }
     }
 
+    /// The same places for other rows.
+    #[cfg(test)]
+    pub(super) fn with_data(self, data: Dataset) -> Self {
+        Self { data: Arc::new(data), ..self }
+    }
+
     /// Where the products of an agent's rows with each other are kept, once they are needed; `None`
     /// where those of all agents could take too much memory.
     pub fn products(&self, agent: usize) -> Option<&RowProducts> {
@@ -297,7 +318,7 @@ impl Population {
             )),
             _ => None,
         };
-        self.warning.iter().cloned().chain(one).collect()
+        self.warning.iter().cloned().chain(one).chain(self.told.iter().cloned()).collect()
     }
 
     /// How many devices take part.
@@ -377,9 +398,36 @@ impl Population {
         }
     }
 
+    /// The rows of all agents, or those that they draw theirs from.
+    pub(crate) fn training(&self) -> Range<usize> {
+        match &self.held {
+            Held::Dealt(bounds) => 0..bounds[self.agents],
+            Held::Drawn(_, train) => 0..*train,
+        }
+    }
+
+    /// The held-back rows of agent `agent`, if it has any.
+    pub(crate) fn kept_back(&self, agent: usize) -> Option<AgentRows<'_>> {
+        let place = Place::Lying(self.held_back(agent)?);
+        Some(AgentRows { data: &self.data, place, products: None })
+    }
+
     /// The test rows, of those classes that some device has.
     pub fn test(&self) -> Range<usize> {
         self.held_out().end..self.data.len()
+    }
+
+    /// Where the held-back rows of agent `agent` lie: its own, on which nobody trains. `None` where the
+    /// data do not say whose a test row is, or it has none.
+    pub fn held_back(&self, agent: usize) -> Option<Range<usize>> {
+        let &[from, to] = self.held_back.get(agent..agent + 2)? else { return None };
+        let first = self.test().start;
+        (from < to).then(|| first + from..first + to)
+    }
+
+    /// Whether some agent has held-back rows of its own.
+    pub fn holds_back(&self) -> bool {
+        self.held_back.last().is_some_and(|rows| *rows > 0)
     }
 
     /// The rows that stand for the population: the held-out devices or, where all take part, the

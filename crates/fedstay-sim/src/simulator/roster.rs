@@ -8,7 +8,7 @@ use crate::experiment::SpecError;
 use crate::is_default;
 use crate::model::Order;
 use fedstay::record::called;
-use fedstay::{AgentId, Behaviour, Error, Participant, ParticipantState, Seed, Seen, packed};
+use fedstay::{AgentId, Behaviour, Error, Participant, ParticipantState, Seed, SeenModels, packed};
 use serde::{Deserialize, Serialize};
 
 /// What an agent is between two rounds.
@@ -17,7 +17,7 @@ pub(super) struct Agent {
     /// Its rows, hardest first, so that decisions are reached early.
     pub(super) order: Order,
     /// What it remembers of the models it received, if it forges what it sends.
-    pub(super) seen: Seen,
+    pub(super) seen: SeenModels,
     /// The loss it last told.
     pub(super) told: Option<f64>,
     /// The slope's length in the last round: a guess at how exact the loss will have to be.
@@ -31,7 +31,7 @@ impl Agent {
         Self {
             participant: Participant::new(AgentId(index as u64), epsilon, behaviour),
             order: Order::default(),
-            seen: Seen::default(),
+            seen: SeenModels::default(),
             told: None,
             last_norm: 0.0,
             kept: None,
@@ -84,7 +84,7 @@ struct AgentState {
     #[serde(flatten)]
     participant: ParticipantState,
     #[serde(default, skip_serializing_if = "is_default")]
-    seen: Seen,
+    seen: SeenModels,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     told: Option<f64>,
     #[serde(default, with = "packed", skip_serializing_if = "Vec::is_empty")]
@@ -123,7 +123,7 @@ pub(super) struct Roster {
 }
 
 impl Roster {
-    /// So many agents, who want nothing yet.
+    /// This number of agents, who want nothing yet.
     pub(super) fn new(count: usize, behaviour: &Behaviour, seed: Seed) -> Result<Self, SpecError> {
         behaviour.check()?;
         let behaviours = match behaviour {

@@ -1,6 +1,7 @@
 //! How good a model is for an agent on rows that nobody trained on.
 //!
-//! The rows kept for testing are everybody's; an agent's own future has its own mix of classes. So its
+//! Where rows are dealt out, those kept for testing are everybody's (where the data say whose a row
+//! is, an agent has test rows of its own, see [`super::held_back`]); an agent's own future has its own mix of classes. So its
 //! accuracy on unseen rows is each class's accuracy on the test rows, weighed by the agent's mix. That
 //! is where training alone shows what it lacks: on its own rows a model trained alone is hard to beat.
 

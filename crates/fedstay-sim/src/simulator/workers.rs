@@ -42,7 +42,7 @@ pub fn host(work: &mut (dyn FnMut() + Send)) {
     rayon::scope(|_| {
         let over = Arc::new(AtomicBool::new(false));
         let here = rayon::current_thread_index();
-        // They are asked before there are parts, and so by whoever will take parts. Nobody waits for them: they
+        // They are asked before there are parts, and so by the threads that will take parts. Nobody waits for them: they
         // may be busy with something else when this is over.
         for _ in 1..rayon::current_num_threads().min(AWAKE) {
             let over = Arc::clone(&over);

@@ -12,7 +12,7 @@ pub enum EvalAgents {
     All,
     /// Nobody's: only the rows that stand for the population are.
     None,
-    /// Those of so many agents, drawn once for the whole run.
+    /// Those of this number of agents, drawn once for the whole run.
     Some(usize),
 }
 

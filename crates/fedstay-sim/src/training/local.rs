@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 /// The agents' local work.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "Written", into = "Written")]
+#[serde(try_from = "LocalTable", into = "LocalTable")]
 pub struct Local {
     /// The number of local steps K, where no epochs are given.
     pub steps: usize,
@@ -39,7 +39,7 @@ pub struct Local {
 /// The `[local]` table of an experiment: steps or epochs.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-struct Written {
+struct LocalTable {
     #[serde(skip_serializing_if = "Option::is_none")]
     steps: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -50,7 +50,7 @@ struct Written {
     exact_gradient: ExactGradient,
 }
 
-impl Default for Written {
+impl Default for LocalTable {
     fn default() -> Self {
         let mut written = Self::from(Local::default());
         written.steps = None;
@@ -58,7 +58,7 @@ impl Default for Written {
     }
 }
 
-impl From<Local> for Written {
+impl From<Local> for LocalTable {
     fn from(local: Local) -> Self {
         let Local { steps, epochs, step, batch, mu, exact_gradient, .. } = local;
         let steps = epochs.is_none().then_some(steps);
@@ -66,11 +66,11 @@ impl From<Local> for Written {
     }
 }
 
-impl TryFrom<Written> for Local {
+impl TryFrom<LocalTable> for Local {
     type Error = &'static str;
 
-    fn try_from(written: Written) -> Result<Self, Self::Error> {
-        let Written { steps, epochs, step, batch, mu, exact_gradient } = written;
+    fn try_from(written: LocalTable) -> Result<Self, Self::Error> {
+        let LocalTable { steps, epochs, step, batch, mu, exact_gradient } = written;
         if steps.is_some() && epochs.is_some() {
             return Err(BOTH);
         }

@@ -24,6 +24,17 @@ pub enum DecidesOn {
     Own,
 }
 
+/// On which rows the loss is measured on which an agent decides.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DecidesOnRows {
+    /// On those it trains on: the paper's rule.
+    #[default]
+    Training,
+    /// On its own test rows, which it trains on never.
+    HeldBack,
+}
+
 /// The `[library]` table of an experiment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]

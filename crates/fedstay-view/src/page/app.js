@@ -41,7 +41,7 @@ function wanted() {
       ? { ...asked, ids, missing: asked.ids.length - ids.length }
       : { kind: "unknown", ids: [], asked: asked.ids };
   }
-  // Whoever reads stays where they are, also when what they read is removed; it is shown again if
+  // Readers stay where they are, also when what they read is removed; it is shown again if
   // it comes back.
   const here = (wanted) => list.listings.find(({ id }) => id === wanted);
   const before = gone || (shown.startsWith("run=") ? shown.slice(4) : null);

@@ -30,7 +30,7 @@ function wishes({ look, mark }) {
 }
 
 // Every run of the list has the first look it wishes for that no run has which began earlier: so a
-// run that begins later changes no other's, and whoever opens the page later sees the same.
+// run that begins later changes no other's, and who opens the page later sees the same.
 export function giveLooks(listings) {
   const order = (a, b) =>
     (a.began ?? Infinity) - (b.began ?? Infinity) ||

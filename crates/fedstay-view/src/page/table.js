@@ -119,6 +119,13 @@ function leftIn(agent) {
   return agent.returned ? `back since ${agent.returned}` : "stayed";
 }
 
+// A value on held-back rows, with its interval.
+function heldBack(known) {
+  if (!known) return NONE;
+  const shown = shownAs(known.measure);
+  return `${shown(known.value)} [${shown(known.low)}, ${shown(known.high)}]`;
+}
+
 // For a run that is over: what it delivered to each agent.
 const OVER = [
   AGENT,
@@ -139,6 +146,15 @@ const OVER = [
   EPSILON,
   MARGIN,
   { measured: "under the delivered model", of: (agent) => agent.delivered },
+  {
+    name: "on its own held-back rows",
+    about:
+      "the headline under the delivered model, on rows of its own that nobody trained on, " +
+      "with its 95% interval",
+    value: (agent) => agent.delivered.held_back?.value ?? null,
+    show: (agent) => heldBack(agent.delivered.held_back),
+    only: (agents) => agents.some((agent) => agent.delivered?.held_back),
+  },
   SHOWN,
   {
     name: "left in round",

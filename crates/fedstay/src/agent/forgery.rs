@@ -40,7 +40,7 @@ pub enum Forgery {
 
 /// What a free rider remembers of the models it received.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Seen {
+pub struct SeenModels {
     /// The model it received last.
     #[serde(with = "packed")]
     last: Vec<f64>,
@@ -48,7 +48,7 @@ pub struct Seen {
     first: Option<f64>,
 }
 
-impl Seen {
+impl SeenModels {
     /// Whether it is of a model with this many weights, or of none yet.
     pub fn fits(&self, dimension: usize) -> bool {
         self.last.is_empty() || self.last.len() == dimension
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
     use crate::Seed;
 
-    fn forged(seen: &mut Seen, forgery: Forgery, weights: &[f64], round: u64) -> Vec<f64> {
+    fn forged(seen: &mut SeenModels, forgery: Forgery, weights: &[f64], round: u64) -> Vec<f64> {
         let mut direction = vec![9.0; weights.len()];
         let mut rng = Seed(1).stream("free-riding", round, 0);
         seen.forge(forgery, weights.iter().copied(), 0.5, &mut rng, &mut direction);
@@ -100,7 +100,7 @@ mod tests {
     #[test]
     fn a_delta_is_the_last_change_of_the_model_and_nothing_before_there_is_one() {
         for scale in [1.0, 0.25] {
-            let (mut seen, delta) = (Seen::default(), Forgery::Delta { scale });
+            let (mut seen, delta) = (SeenModels::default(), Forgery::Delta { scale });
             assert!(forged(&mut seen, delta, &[1.0, 2.0], 1).iter().all(|value| *value == 0.0));
             let direction = forged(&mut seen, delta, &[1.5, 1.0], 2);
             // −reach·direction is the change, (0.5, −1), scaled.
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn noise_is_as_large_as_the_first_change_and_fades_and_random_stays_in_its_range() {
-        let mut seen = Seen::default();
+        let mut seen = SeenModels::default();
         let weights = |by: f64| vec![by; 20_000];
         forged(&mut seen, Forgery::Noise { fades: 1.0 }, &weights(0.0), 1);
         for (round, fades) in [(2, 1.0), (3, 0.5)] {

@@ -21,7 +21,7 @@
 //! a hint, not a proof.
 
 use crate::run::record::Summary;
-pub use crate::run::record::flag::{Doubt, Flag};
+pub use crate::run::record::flag::{Flag, FlagReason};
 use crate::{AgentId, Error, Loss, Memory, Vector, linalg, packed};
 use crate::{Book, RoundRecord};
 use fedstay_kernels::numerics::PerPrecision;
@@ -44,19 +44,19 @@ const ROUNDING: PerPrecision = PerPrecision { f64: 1e-10, f32: 1e-5 };
 pub struct Consistency {
     /// Whether losses are convex and gradients exact, so that a violation is a proof.
     convex: bool,
-    said: BTreeMap<AgentId, Said>,
+    said: BTreeMap<AgentId, LastSaid>,
     #[serde(with = "packed")]
     step: Vec<f64>,
     /// The length of the path from the start.
     travelled: f64,
     /// The farthest implied distance of each agent so far.
     farthest: BTreeMap<AgentId, f64>,
-    doubted: BTreeMap<AgentId, Doubted>,
+    doubted: BTreeMap<AgentId, FlaggedAgent>,
 }
 
 /// What an agent said in the last round.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-struct Said {
+struct LastSaid {
     loss: f64,
     exact: bool,
     /// `⟨g, s⟩` for the step that followed.
@@ -65,17 +65,17 @@ struct Said {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-struct Doubted {
+struct FlaggedAgent {
     first: u32,
     times: u32,
-    doubt: Doubt,
+    doubt: FlagReason,
     most: f64,
 }
 
 /// How an agent's report compares with its last.
 struct Violation {
     agent: AgentId,
-    doubt: Doubt,
+    doubt: FlagReason,
     by: f64,
     rounding: f64,
     losses: f64,
@@ -99,7 +99,7 @@ impl Consistency {
         flags.extend(self.plausible(record));
         flags.sort_by_key(|flag| flag.agent);
         for flag in &flags {
-            let doubted = self.doubted.entry(flag.agent).or_insert(Doubted {
+            let doubted = self.doubted.entry(flag.agent).or_insert(FlaggedAgent {
                 first: record.line.round,
                 times: 0,
                 doubt: flag.doubt,
@@ -124,7 +124,7 @@ impl Consistency {
             })
             .collect();
         let upper =
-            |before: &Said, loss: &Loss| before.exact && !matches!(loss, Loss::Sampled { .. });
+            |before: &LastSaid, loss: &Loss| before.exact && !matches!(loss, Loss::Sampled { .. });
         let slopes: Vec<Vector<'_>> = told
             .iter()
             .filter(|(_, _, before, loss)| upper(before, loss))
@@ -141,11 +141,11 @@ impl Consistency {
             // A lower bound will do on the side on which a larger loss would only be a larger
             // violation.
             if let Loss::Exact(now) = loss {
-                miss(Doubt::BelowTangent, before.loss + before.along - now);
+                miss(FlagReason::BelowTangent, before.loss + before.along - now);
             }
             if upper(before, &loss) {
                 let allowed = before.loss + along.next().unwrap_or_default();
-                miss(Doubt::AboveTangent, loss.value() - allowed);
+                miss(FlagReason::AboveTangent, loss.value() - allowed);
             }
         }
         let median = median(misses.iter().map(|miss| miss.by.abs()).collect());
@@ -178,7 +178,7 @@ impl Consistency {
             let others = others.fold(0.0, f64::max);
             let by = distance / (others + self.travelled);
             if others > 0.0 && by > IMPLAUSIBLE {
-                flags.push(Flag { agent: *agent, doubt: Doubt::Implausible, by });
+                flags.push(Flag { agent: *agent, doubt: FlagReason::Implausible, by });
             }
         }
         for (agent, distance) in far {
@@ -206,7 +206,7 @@ impl Consistency {
         let slopes: Vec<Vector<'_>> = told.iter().map(|(report, ..)| report.slope()).collect();
         let along = record.reports.machine().along(&slopes, record.step);
         for ((report, norm, loss, exact), along) in told.into_iter().zip(along) {
-            self.said.insert(report.agent, Said { loss, exact, along, norm });
+            self.said.insert(report.agent, LastSaid { loss, exact, along, norm });
         }
     }
 
@@ -216,10 +216,10 @@ impl Consistency {
             true => "for convex losses no honest agent's reports do that",
             false => "for a net that is a hint, not a proof",
         };
-        let sentence = |(agent, doubted): (&AgentId, &Doubted)| {
-            let Doubted { first, times, doubt, most } = doubted;
+        let sentence = |(agent, doubted): (&AgentId, &FlaggedAgent)| {
+            let FlaggedAgent { first, times, doubt, most } = doubted;
             let weight = match doubt {
-                Doubt::Implausible => "a hint, not a proof",
+                FlagReason::Implausible => "a hint, not a proof",
                 _ => weight,
             };
             let times = if *times == 1 { "once".into() } else { format!("{times} times") };

@@ -101,7 +101,7 @@ impl Trail {
         })
     }
 
-    /// How many rounds after its last loss a curve is at `epsilon`, with its slope so many standard errors off;
+    /// How many rounds after its last loss a curve is at `epsilon`, with its slope this number of standard errors off;
     /// `None` if it may not fall at all.
     fn wait(&self, epsilon: f64, power: f64, errors: f64) -> Option<f64> {
         let straight =

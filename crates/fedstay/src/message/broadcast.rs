@@ -58,7 +58,7 @@ impl<'a> Layer<'a> {
     }
 }
 
-/// Whoever corrects agents' local steps: a rule.
+/// What corrects agents' local steps: a rule.
 pub(crate) trait Correct: Debug + Sync {
     /// What an agent is to add to the gradient of every local step.
     fn correction(&self, agent: AgentId) -> Option<Vec<f64>>;

@@ -371,7 +371,8 @@ mod tests {
     #[test]
     fn a_split_keeps_the_order_and_knows_its_case() {
         let g = [1.0];
-        let report = |id| Report::new(AgentId(id), 1.0, 0.1, Vector::F64(&g));
+        let report =
+            |id| Report::new(AgentId(id), Loss::Exact(1.0).leaves_at(0.1), Vector::F64(&g));
         let reports = Reports::new(1, vec![report(7), report(2), report(5)]).unwrap();
         let split = Split::by(&reports, |index| index != 1);
         assert_eq!(

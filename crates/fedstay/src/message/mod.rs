@@ -21,7 +21,7 @@ pub use id::AgentId;
 pub use name::{called, called_briefly, called_together};
 pub use number::{as_written, briefly, decimals, told_apart};
 pub use report::{Loss, Rates, Report, Reports, Standing, tau};
-pub use score::{Better, Measure, MeasureName, Measures, Score, ScorePart, Unit};
+pub use score::{Better, Interval, Measure, MeasureName, Measures, Score, ScorePart, Unit};
 
 /// Checks a parameter that is a number, zero or more.
 pub(crate) fn check_not_negative(name: &str, value: f64) -> Result<(), Error> {
@@ -33,6 +33,6 @@ pub(crate) fn check_not_negative(name: &str, value: f64) -> Result<(), Error> {
 }
 
 /// Whether a field still has its default, so that it can be left out of a file.
-pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+pub fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }

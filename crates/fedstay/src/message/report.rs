@@ -21,6 +21,11 @@ pub enum Loss {
 }
 
 impl Loss {
+    /// What an agent tells that has this loss, and leaves once it is at most `epsilon`.
+    pub fn leaves_at(self, epsilon: f64) -> Standing {
+        Standing::Open { loss: self, epsilon }
+    }
+
     /// The number to show.
     pub fn value(self) -> f64 {
         match self {
@@ -82,7 +87,7 @@ pub struct Report<'a> {
     pub reach: Option<f64>,
     /// The number of samples behind the report.
     pub samples: u64,
-    /// The length of the [slope](Self::slope) by [`linalg::norm`], if whoever made the report has
+    /// The length of the [slope](Self::slope) by [`linalg::norm`], if the maker of the report has
     /// measured it, where the vector was at hand; the server measures it otherwise.
     pub length: Option<f64>,
     /// How well the model it received serves two groups among its rows, where rows have groups and
@@ -140,11 +145,19 @@ impl Rates {
 }
 
 impl<'a> Report<'a> {
-    /// A report of an exact loss and a full gradient.
-    pub fn new(agent: AgentId, loss: f64, epsilon: f64, direction: Vector<'a>) -> Self {
+    /// A report of a full gradient.
+    ///
+    /// ```
+    /// use fedstay::{AgentId, Loss, Report, Vector};
+    ///
+    /// let gradient = [0.5, -1.0];
+    /// let report = Report::new(AgentId(3), Loss::Exact(0.7).leaves_at(0.2), Vector::F64(&gradient));
+    /// assert_eq!((report.loss(), report.epsilon()), (Some(Loss::Exact(0.7)), Some(0.2)));
+    /// ```
+    pub fn new(agent: AgentId, standing: Standing, direction: Vector<'a>) -> Self {
         Self {
             agent,
-            standing: Standing::Open { loss: Loss::Exact(loss), epsilon },
+            standing,
             direction,
             gradient: Some(direction),
             reach: None,
@@ -211,6 +224,22 @@ pub fn tau(loss: f64, epsilon: f64, delta: f64, norm: f64) -> f64 {
 }
 
 /// The reports of one round: sorted by agent, one per agent, all finite and of one dimension.
+///
+/// ```
+/// use fedstay::{AgentId, Loss, Report, Reports, Vector};
+///
+/// let gradient = [1.0, 0.0];
+/// let standing = Loss::Exact(2.0).leaves_at(0.1);
+/// let report = |agent| Report::new(AgentId(agent), standing, Vector::F64(&gradient));
+/// // Two agents report, in whichever order, and a third says goodbye.
+/// let reports = Reports::with_goodbyes(2, vec![report(4), report(1)], vec![AgentId(5)])?;
+/// assert!(reports.iter().map(|report| report.agent).eq([AgentId(1), AgentId(4)]));
+/// assert_eq!(reports.goodbyes(), [AgentId(5)]);
+/// // What cannot be used is refused, with the agent that sent it.
+/// let refused = Reports::new(3, vec![report(4)]).unwrap_err();
+/// assert!(refused.to_string().contains("agent 4"));
+/// # Ok::<(), fedstay::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reports<'a> {
     reports: Vec<Report<'a>>,
@@ -530,7 +559,7 @@ mod tests {
     use super::*;
 
     fn report(agent: u64, direction: &[f64]) -> Report<'_> {
-        Report::new(AgentId(agent), 1.0, 0.1, Vector::F64(direction))
+        Report::new(AgentId(agent), Loss::Exact(1.0).leaves_at(0.1), Vector::F64(direction))
     }
 
     #[test]
@@ -565,7 +594,8 @@ mod tests {
         ));
         let direction = [1.0, 0.0];
         for loss in [f64::NAN, f64::INFINITY] {
-            let bad = Report::new(AgentId(7), loss, 0.1, Vector::F64(&direction));
+            let bad =
+                Report::new(AgentId(7), Loss::Exact(loss).leaves_at(0.1), Vector::F64(&direction));
             assert!(matches!(fault(vec![bad]),
                 Error::NotFinite { agent: AgentId(7), what, .. } if what == "loss"));
         }

@@ -26,7 +26,7 @@
 //! Defections in Federated Learning and How to Prevent Them*, arXiv 2311.16459, Algorithm 2.
 
 use super::{
-    Aggregator, Change, Decision, Facts, Losses, Measured, NOTHING_LEFT, Origin, Round, SLACK,
+    Aggregator, Decision, Facts, LabelChange, Losses, Measured, NOTHING_LEFT, Origin, Round, SLACK,
     Split, StopReason, safety,
 };
 use crate::tau;
@@ -44,14 +44,27 @@ const SMALLEST_STEP_SHARE: f64 = 1e-3;
 
 /// What a label may change about the rule; `horizon` is five private steps of 0.02, which is how
 /// far `foresight` looks unless told otherwise.
-const CHANGES: &[Change] = &[
-    Change { name: "halve", set: "on_settled = \"halve\"" },
-    Change { name: "stop", set: "on_settled = \"stop\"" },
-    Change { name: "no-projection", set: "projection = false" },
-    Change { name: "horizon", set: "horizon = 0.1" },
+const CHANGES: &[LabelChange] = &[
+    LabelChange { name: "halve", set: "on_settled = \"halve\"" },
+    LabelChange { name: "stop", set: "on_settled = \"stop\"" },
+    LabelChange { name: "no-projection", set: "projection = false" },
+    LabelChange { name: "horizon", set: "horizon = 0.1" },
 ];
 
 /// The paper's rule, ADA-GD.
+///
+/// ```
+/// use fedstay::{AdaGd, AgentId, Loss, Report, Reports, Server, Vector};
+///
+/// let near = Report::new(AgentId(0), Loss::Exact(0.2).leaves_at(0.1), Vector::F64(&[1.0, 0.0]));
+/// let far = Report::new(AgentId(1), Loss::Exact(3.0).leaves_at(0.1), Vector::F64(&[1.0, 1.0]));
+/// let mut server = Server::new(vec![0.0, 0.0], AdaGd { delta: 0.05, ..AdaGd::default() }, 0.1)?;
+/// let decision = server.step(&Reports::new(2, vec![near, far])?)?;
+/// // The step leaves the agent that is about to leave where it is, and helps the other.
+/// assert_eq!(decision.split.d, [AgentId(0)]);
+/// assert!(server.weights()[0].abs() < 1e-15 && server.weights()[1] < 0.0);
+/// # Ok::<(), fedstay::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct AdaGd {
@@ -225,7 +238,9 @@ mod tests {
     }
 
     fn two<'a>(losses: [f64; 2], a: &'a [f64], b: &'a [f64]) -> Reports<'a> {
-        let report = |id, loss, g| Report::new(AgentId(id), loss, 0.1, Vector::F64(g));
+        let report = |id, loss, g| {
+            Report::new(AgentId(id), Loss::Exact(loss).leaves_at(0.1), Vector::F64(g))
+        };
         Reports::new(2, vec![report(0, losses[0], a), report(1, losses[1], b)]).unwrap()
     }
 
@@ -303,7 +318,7 @@ mod tests {
         let g = [1.0, 0.0];
         let bound = |value| {
             let standing = Standing::Open { loss: Loss::AtLeast(value), epsilon: 0.1 };
-            let report = Report { standing, ..Report::new(AgentId(4), 0.0, 0.0, Vector::F64(&g)) };
+            let report = Report::new(AgentId(4), standing, Vector::F64(&g));
             Reports::new(2, vec![report]).unwrap()
         };
         let mut server = server(AdaGd::default(), 0.1);
@@ -322,7 +337,7 @@ mod tests {
         let sampled = |standard_error| {
             let loss = Loss::Sampled { mean: 0.4, standard_error };
             let standing = Standing::Open { loss, epsilon: 0.1 };
-            let report = Report { standing, ..Report::new(AgentId(4), 0.0, 0.0, Vector::F64(&g)) };
+            let report = Report::new(AgentId(4), standing, Vector::F64(&g));
             Reports::new(2, vec![report]).unwrap()
         };
         assert_eq!(server(AdaGd::default(), 0.1).step(&sampled(0.01)).unwrap().case, Some(2));

@@ -33,6 +33,21 @@ pub(super) const ORIGIN: Origin = Origin {
 };
 
 /// The best model for the worst mixture of the agents.
+///
+/// ```
+/// use fedstay::rule::Afl;
+/// use fedstay::{AgentId, Loss, Report, Reports, Server, Vector};
+///
+/// let near = Report::new(AgentId(0), Loss::Exact(1.0).leaves_at(0.1), Vector::F64(&[1.0, 0.0]));
+/// let far = Report::new(AgentId(1), Loss::Exact(3.0).leaves_at(0.1), Vector::F64(&[0.0, 1.0]));
+/// let mut server = Server::new(vec![0.0, 0.0], Afl::new(0.1), 1.0)?;
+/// // The mean at first; then the mixture has turned to the larger loss.
+/// for expected in [-0.5, -0.6] {
+///     server.step(&Reports::new(2, vec![near, far])?)?;
+///     assert!((server.displacement()[1] - expected).abs() < 1e-12);
+/// }
+/// # Ok::<(), fedstay::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Afl {
@@ -115,12 +130,16 @@ impl Aggregator for Afl {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Report, Reports, Server, Vector};
+    use crate::{Loss, Report, Reports, Server, Vector};
 
     const SIDES: [[f64; 3]; 3] = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
 
     fn report(id: usize, loss: f64) -> Report<'static> {
-        Report::new(AgentId(id as u64), loss, 0.1, Vector::F64(&SIDES[id][..]))
+        Report::new(
+            AgentId(id as u64),
+            Loss::Exact(loss).leaves_at(0.1),
+            Vector::F64(&SIDES[id][..]),
+        )
     }
 
     fn server(gamma: f64) -> Server {

@@ -70,7 +70,7 @@ impl PartialEq for CustomRule {
 #[cfg(test)]
 mod tests {
     use crate::rule::{Decision, Facts, Round};
-    use crate::{AgentId, Aggregator, Error, Report, Reports, Server, Vector};
+    use crate::{AgentId, Aggregator, Error, Loss, Report, Reports, Server, Vector};
 
     /// Moves by the first agent's direction, by less in every round.
     #[derive(Debug, Clone)]
@@ -108,7 +108,7 @@ mod tests {
 
     fn step(server: &mut Server) {
         let g = [1.0];
-        let report = Report::new(AgentId(0), 9.0, 0.1, Vector::F64(&g));
+        let report = Report::new(AgentId(0), Loss::Exact(9.0).leaves_at(0.1), Vector::F64(&g));
         server.step(&Reports::new(1, vec![report]).unwrap()).unwrap();
     }
 

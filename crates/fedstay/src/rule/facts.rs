@@ -17,6 +17,9 @@ pub struct Facts {
     /// How far above its target loss an agent's predicted loss may be for it to count as about to
     /// leave, for rules whose split is only a forecast.
     pub margin: f64,
+    /// Whether a label that puts this rule in the place of another drops the other's δ. A rule that does keeps
+    /// none: its forecast means the target itself, as in the papers it comes from.
+    pub drops_delta: bool,
     /// Whether the rule sets loads, which not every engine applies.
     pub sets_loads: bool,
     /// Whether the rule corrects every local step ([`Aggregator::correction`](super::Aggregator)), which
@@ -40,7 +43,7 @@ pub struct Facts {
     /// Whether the rule takes every report as a cut, `F(w + s) ≥ F + ⟨g, s⟩`, and computes with the
     /// bound. Such a rule is given bounds where others are given estimates.
     pub cuts: bool,
-    /// For a rule whose step needs no losses but for the forecast: those of agents that a step so many times
+    /// For a rule whose step needs no losses but for the forecast: those of agents that a step this many times
     /// as long as the last could carry to their target loss have to be exact. `None`, the default, stands for
     /// the losses of all agents. [`Aggregator::losses`](super::Aggregator::losses) is answered from it.
     pub near: Option<f64>,
@@ -55,7 +58,7 @@ pub struct Facts {
     /// What is changed about the rule, in the words of its label: `halve` in `ada-gd+halve`.
     pub label: Vec<&'static str>,
     /// What a label may change about the rule.
-    pub changes: &'static [Change],
+    pub changes: &'static [LabelChange],
     /// The policy that the rule is made for, as a configuration's `[policy]` in TOML. An experiment that names none runs
     /// it under this one; of one that names the same kind, this is what it leaves unsaid.
     pub policy: Option<&'static str>,
@@ -63,7 +66,7 @@ pub struct Facts {
 
 /// A change to a rule that a label can ask for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Change {
+pub struct LabelChange {
     /// The word in the label: `halve` in `ada-gd+halve`.
     pub name: &'static str,
     /// What it sets in a configuration's `[rule]`, as TOML.
@@ -77,6 +80,7 @@ impl Default for Facts {
             slack: None,
             reads_epsilon: true,
             margin: 0.0,
+            drops_delta: false,
             sets_loads: false,
             corrects: false,
             reads_rates: false,

@@ -37,6 +37,23 @@ pub(super) const ORIGIN: Origin = Origin {
 };
 
 /// Agents count by how they serve two groups.
+///
+/// ```
+/// use fedstay::rule::FairFed;
+/// use fedstay::{AgentId, Loss, Rates, Report, Reports, Server, Vector};
+///
+/// let report = |id, direction, right, of| {
+///     let rates = Rates { right, of: [of; 2], correct: right[0] + right[1], rows: 2 * of };
+///     let standing = Loss::Exact(1.0).leaves_at(0.1);
+///     Report { rates: Some(rates), ..Report::new(AgentId(id), standing, Vector::F64(direction)) }
+/// };
+/// // The groups are served alike on the rows of the first, and nearly so on everybody's.
+/// let reports = vec![report(0, &[1.0, 0.0], [10, 10], 20), report(1, &[0.0, 1.0], [9, 5], 10)];
+/// let mut server = Server::new(vec![0.0, 0.0], FairFed::default(), 1.0)?;
+/// server.step(&Reports::new(2, reports)?)?;
+/// assert!(server.weights()[0] < server.weights()[1], "the first counts more");
+/// # Ok::<(), fedstay::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct FairFed {
@@ -93,7 +110,7 @@ impl Aggregator for FairFed {
             .map(|report| (share(report.samples) + self.moved[&report.agent]).max(0.0))
             .collect();
         let total: f64 = weights.iter().sum();
-        // Nobody counts only where whoever had weight has left.
+        // Nobody counts only where all who had weight have left.
         weights.iter_mut().for_each(|w| *w = if total > 0.0 { *w / total } else { alike });
         descend(round, &weights, step);
         Ok(watched(round, step, self.delta))
@@ -112,7 +129,8 @@ impl Aggregator for FairFed {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Mean, Report, Reports, Rule, Server, Vector, Weigh};
+    use crate::rule::Weigh;
+    use crate::{Loss, Mean, Report, Reports, Rule, Server, Vector};
     use proptest::prelude::*;
 
     type Told = (u64, Rates, Vec<f64>);
@@ -138,7 +156,7 @@ mod tests {
         let reports = round.iter().enumerate().map(|(id, (samples, rates, g))| Report {
             samples: *samples,
             rates: Some(*rates),
-            ..Report::new(AgentId(id as u64), 9.0, 0.1, Vector::F64(g))
+            ..Report::new(AgentId(id as u64), Loss::Exact(9.0).leaves_at(0.1), Vector::F64(g))
         });
         server.step(&Reports::new(2, reports.collect()).unwrap()).unwrap();
         server.displacement().to_vec()
@@ -213,7 +231,8 @@ mod tests {
     #[test]
     fn a_report_that_does_not_tell_is_refused_by_name() {
         let g = [1.0, 0.0];
-        let reports = vec![Report::new(AgentId(4), 9.0, 0.1, Vector::F64(&g))];
+        let reports =
+            vec![Report::new(AgentId(4), Loss::Exact(9.0).leaves_at(0.1), Vector::F64(&g))];
         let error =
             server(FairFed::default()).step(&Reports::new(2, reports).unwrap()).unwrap_err();
         assert_eq!(error, Error::NeedsRates { agent: AgentId(4), rule: "fairfed" });

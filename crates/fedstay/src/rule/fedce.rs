@@ -39,6 +39,19 @@ pub(super) const ORIGIN: Origin = Origin {
 const SMALLEST: f64 = 1e-3;
 
 /// Agents count by what they contribute.
+///
+/// ```
+/// use fedstay::rule::FedCe;
+/// use fedstay::{AgentId, Loss, Report, Reports, Server, Vector};
+///
+/// let near = Report::new(AgentId(0), Loss::Exact(0.5).leaves_at(0.1), Vector::F64(&[1.0, 0.0]));
+/// let far = Report::new(AgentId(1), Loss::Exact(2.0).leaves_at(0.1), Vector::F64(&[0.0, 1.0]));
+/// let mut server = Server::new(vec![0.0, 0.0], FedCe::default(), 1.0)?;
+/// server.step(&Reports::new(2, vec![near, far])?)?;
+/// // Both are as unlike the other; the one whom the others serve worse counts more.
+/// assert!(server.weights()[1] < server.weights()[0]);
+/// # Ok::<(), fedstay::Error>(())
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct FedCe {
@@ -47,7 +60,7 @@ pub struct FedCe {
     /// Widens the forecast of departures and changes no step.
     pub delta: f64,
     #[serde(rename = "memory", with = "pairs", skip_serializing_if = "BTreeMap::is_empty")]
-    known: BTreeMap<AgentId, Known>,
+    known: BTreeMap<AgentId, AgentContribution>,
 }
 
 /// What a contribution is made of.
@@ -65,7 +78,7 @@ pub enum Contribution {
 
 /// What is remembered about an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-struct Known {
+struct AgentContribution {
     /// The sum of its cosines, and in how many rounds.
     cosines: f64,
     rounds: u32,
@@ -79,7 +92,7 @@ impl FedCe {
         Self { mode, ..Self::default() }
     }
 
-    /// The last weights of those who report, or uniform ones for whoever has none.
+    /// The last weights of those who report, or uniform ones where there are none.
     fn weights(&self, round: &Round<'_>) -> Vec<f64> {
         let share = 1.0 / round.reports.len() as f64;
         let known = |agent: &AgentId| self.known.get(agent).map_or(share, |known| known.weight);
@@ -121,7 +134,7 @@ impl Aggregator for FedCe {
                 .sum();
             let length = (product(own, own) * square.max(0.0)).sqrt();
             let cosine = if length > 0.0 { (along / length).clamp(-1.0, 1.0) } else { 0.0 };
-            let known = self.known.entry(report.agent).or_insert(Known {
+            let known = self.known.entry(report.agent).or_insert(AgentContribution {
                 cosines: 0.0,
                 rounds: 0,
                 weight: before[own],
@@ -173,17 +186,15 @@ impl Aggregator for FedCe {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Mean, Report, Reports, Rule, Server};
+    use crate::{Loss, Mean, Report, Reports, Rule, Server};
     use proptest::prelude::*;
 
     type Told = (Vec<f64>, Vec<Vec<f64>>);
 
     fn take(server: &mut Server, (losses, gradients): &Told) -> Vec<f64> {
-        let told = losses
-            .iter()
-            .zip(gradients)
-            .enumerate()
-            .map(|(id, (loss, g))| Report::new(AgentId(id as u64), *loss, 0.1, Vector::F64(g)));
+        let told = losses.iter().zip(gradients).enumerate().map(|(id, (loss, g))| {
+            Report::new(AgentId(id as u64), Loss::Exact(*loss).leaves_at(0.1), Vector::F64(g))
+        });
         server.step(&Reports::new(gradients[0].len(), told.collect()).unwrap()).unwrap();
         server.displacement().to_vec()
     }

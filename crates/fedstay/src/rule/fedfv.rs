@@ -24,7 +24,7 @@
 //! *Federated Learning with Fair Averaging*, IJCAI 2021, Algorithms 1 to 3.
 
 use super::conflict::Conflicts;
-use super::sent::{self, Last, Sent};
+use super::sent::{self, Last, LastSent};
 use super::{Aggregator, Decision, Facts, NOTHING_LEFT, Origin, Round, watched};
 use crate::{AgentId, Error, Vector, linalg};
 use serde::{Deserialize, Serialize};
@@ -35,6 +35,21 @@ pub(super) const ORIGIN: Origin = Origin {
 };
 
 /// Fair averaging.
+///
+/// ```
+/// use fedstay::rule::FedFv;
+/// use fedstay::{AgentId, Loss, Report, Reports, Server, Vector};
+///
+/// // The gradients conflict.
+/// let near = Report::new(AgentId(0), Loss::Exact(0.5).leaves_at(0.1), Vector::F64(&[1.0, 0.0]));
+/// let far = Report::new(AgentId(1), Loss::Exact(2.0).leaves_at(0.1), Vector::F64(&[-1.0, 1.0]));
+/// let mut server = Server::new(vec![0.0, 0.0], FedFv::default(), 1.0)?;
+/// server.step(&Reports::new(2, vec![near, far])?)?;
+/// // The agent with the larger loss keeps its gradient, the other gives way.
+/// let [a, b] = [server.weights()[0], server.weights()[1]];
+/// assert!(b - a < 0.0 && a > 0.0);
+/// # Ok::<(), fedstay::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct FedFv {
@@ -113,7 +128,8 @@ impl FedFv {
             return;
         }
         for report in round.reports.iter() {
-            self.last.insert(report.agent, Sent::new(report, round.strides(report), round.number));
+            self.last
+                .insert(report.agent, LastSent::new(report, round.strides(report), round.number));
         }
         self.last.retain(|_, sent| round.number - sent.round < self.tau);
     }
@@ -160,14 +176,14 @@ impl Aggregator for FedFv {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Report, Reports, Server};
+    use crate::{Loss, Report, Reports, Server};
 
     fn near(step: &[f64], expected: [f64; 2]) -> bool {
         step.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-14)
     }
 
     fn report(id: u64, loss: f64, g: &[f64]) -> Report<'_> {
-        Report::new(AgentId(id), loss, 0.1, Vector::F64(g))
+        Report::new(AgentId(id), Loss::Exact(loss).leaves_at(0.1), Vector::F64(g))
     }
 
     #[test]

@@ -39,6 +39,21 @@ pub(super) const ORIGIN: Origin = Origin {
 const ZERO: f64 = 1e-200;
 
 /// A step that helps everybody at once.
+///
+/// ```
+/// use fedstay::rule::FedMgdaPlus;
+/// use fedstay::{AgentId, Loss, Report, Reports, Server, Vector};
+///
+/// // The gradients conflict.
+/// let near = Report::new(AgentId(0), Loss::Exact(0.5).leaves_at(0.1), Vector::F64(&[1.0, 0.0]));
+/// let far = Report::new(AgentId(1), Loss::Exact(2.0).leaves_at(0.1), Vector::F64(&[-1.0, 1.0]));
+/// let mut server = Server::new(vec![0.0, 0.0], FedMgdaPlus { e: 1.0, ..FedMgdaPlus::default() }, 1.0)?;
+/// server.step(&Reports::new(2, vec![near, far])?)?;
+/// // Both losses fall: ⟨g, s⟩ < 0.
+/// let [a, b] = [server.weights()[0], server.weights()[1]];
+/// assert!(a < 0.0 && b - a < 0.0);
+/// # Ok::<(), fedstay::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct FedMgdaPlus {
@@ -91,14 +106,15 @@ impl Aggregator for FedMgdaPlus {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{AgentId, Report, Reports, Server};
+    use crate::{AgentId, Loss, Report, Reports, Server};
 
     fn step(e: f64, gradients: &[[f64; 2]]) -> Vec<f64> {
         let rule = FedMgdaPlus { e, ..FedMgdaPlus::default() };
         let mut server = Server::new(vec![0.0; 2], rule, 1.0).unwrap();
         let reports = gradients.iter().enumerate();
-        let reports =
-            reports.map(|(id, g)| Report::new(AgentId(id as u64), 9.0, 0.1, Vector::F64(g)));
+        let reports = reports.map(|(id, g)| {
+            Report::new(AgentId(id as u64), Loss::Exact(9.0).leaves_at(0.1), Vector::F64(g))
+        });
         server.step(&Reports::new(2, reports.collect()).unwrap()).unwrap();
         server.displacement().to_vec()
     }

@@ -37,7 +37,7 @@ pub(crate) enum Source {
 
 /// A report of an earlier round, as it reads at the present weights.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Line<'a> {
+pub(crate) struct EarlierReport<'a> {
     pub(crate) agent: AgentId,
     pub(crate) source: Source,
     /// The loss it predicts at the present weights.
@@ -114,7 +114,7 @@ impl<'a> Floors<'a> {
     pub(crate) fn with_lines(
         reports: &Reports<'a>,
         rule: &'static str,
-        earlier: &[Line<'a>],
+        earlier: &[EarlierReport<'a>],
     ) -> Result<Self, Error> {
         let mut floors = Self {
             bundle: Bundle::new(reports.machine().clone(), Vec::new(), Vec::new()),
@@ -198,8 +198,8 @@ impl<'a> Floors<'a> {
     /// Moves the step to the nearest one after which every line's prediction is at most its aim and
     /// everybody is above their floor by the slack, if floors are kept.
     ///
-    /// Where that is impossible, a share of it is tried: whoever should descend by much then
-    /// descends by less. Where even a tenth is impossible, floors are kept and the aims are missed
+    /// Where that is impossible, a share of it is tried: agents that should descend by much then
+    /// descend by less. Where even a tenth is impossible, floors are kept and the aims are missed
     /// by as little as possible, in the sense of squares.
     pub(crate) fn toward(
         &mut self,

@@ -46,7 +46,7 @@ fn a_rule_that_says_it_fills_its_step_leaves_nothing_of_what_was_there() {
     let (a, b) = ([1.0, 0.2], [-0.4, 1.0]);
     let report = |id, g| Report {
         rates: some_rates(id),
-        ..Report::new(AgentId(id), 2.0, 0.1, Vector::F64(g))
+        ..Report::new(AgentId(id), Loss::Exact(2.0).leaves_at(0.1), Vector::F64(g))
     };
     let reports = Reports::new(2, vec![report(0, &a[..]), report(1, &b)]).unwrap();
     let weights = [0.0; 2];
@@ -76,7 +76,7 @@ fn the_rules_that_say_they_read_epsilon_do() {
     let path = |rule: Rule, epsilon: f64| {
         let report = |id, loss, g| Report {
             rates: some_rates(id),
-            ..Report::new(AgentId(id), loss, epsilon, Vector::F64(g))
+            ..Report::new(AgentId(id), Loss::Exact(loss).leaves_at(epsilon), Vector::F64(g))
         };
         let mut server = Server::new(vec![0.0; 2], rule, 0.1).unwrap();
         for _ in 0..2 {
@@ -108,7 +108,7 @@ fn reports<'a>(losses: &[f64], directions: &'a [Vec<f64>]) -> Vec<Report<'a>> {
         .enumerate()
         .map(|(id, (loss, g))| Report {
             rates: some_rates(id as u64),
-            ..Report::new(AgentId(id as u64), *loss, 0.2, Vector::F64(g))
+            ..Report::new(AgentId(id as u64), Loss::Exact(*loss).leaves_at(0.2), Vector::F64(g))
         })
         .collect()
 }

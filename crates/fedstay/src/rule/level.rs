@@ -34,6 +34,19 @@ pub(super) const ORIGIN: Origin = Origin {
 const SMALLEST: f64 = 1e-9;
 
 /// The shortest step to everybody's level.
+///
+/// ```
+/// use fedstay::rule::Level;
+/// use fedstay::{AgentId, Loss, Report, Reports, Server, Vector};
+///
+/// // The first is to come 2δ below its target loss; the second is there already.
+/// let near = Report::new(AgentId(0), Loss::Exact(1.1).leaves_at(0.1), Vector::F64(&[1.0, 0.0]));
+/// let far = Report::new(AgentId(1), Loss::Exact(0.0).leaves_at(0.1), Vector::F64(&[0.0, 2.0]));
+/// let mut server = Server::new(vec![0.0, 0.0], Level::new(0.05), 1.0)?;
+/// server.step(&Reports::new(2, vec![near, far])?)?;
+/// assert_eq!(server.weights(), [-1.1, 0.0]);
+/// # Ok::<(), fedstay::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Level {
@@ -99,12 +112,14 @@ impl Aggregator for Level {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{AgentId, Report, Reports, Server, Vector};
+    use crate::{AgentId, Loss, Report, Reports, Server, Vector};
 
     #[test]
     fn it_goes_as_far_as_everybody_needs_and_no_farther() {
         let (a, b) = ([1.0, 0.0], [0.0, 2.0]);
-        let report = |id, loss, g| Report::new(AgentId(id), loss, 0.1, Vector::F64(g));
+        let report = |id, loss, g| {
+            Report::new(AgentId(id), Loss::Exact(loss).leaves_at(0.1), Vector::F64(g))
+        };
         let reports = Reports::new(2, vec![report(0, 1.1, &a), report(1, 0.0, &b)]).unwrap();
         let mut server = Server::new(vec![0.0, 0.0], Level::new(0.05), 1.0).unwrap();
         server.step(&reports).unwrap();
@@ -114,7 +129,8 @@ mod tests {
     #[test]
     fn where_no_level_can_be_met_it_stalls() {
         let (a, b) = ([1.0], [-1.0]);
-        let report = |id, g| Report::new(AgentId(id), 1.0, 0.1, Vector::F64(g));
+        let report =
+            |id, g| Report::new(AgentId(id), Loss::Exact(1.0).leaves_at(0.1), Vector::F64(g));
         let reports = Reports::new(1, vec![report(0, &a), report(1, &b)]).unwrap();
         let mut server = Server::new(vec![0.0], Level::default(), 1.0).unwrap();
         let decision = server.step(&reports).unwrap();

@@ -32,6 +32,19 @@ pub(super) const ORIGIN: Origin = Origin {
 };
 
 /// As many agents as possible under their requirement.
+///
+/// ```
+/// use fedstay::rule::MaxFl;
+/// use fedstay::{AgentId, Loss, Report, Reports, Server, Vector};
+///
+/// let near = Report::new(AgentId(0), Loss::Exact(0.6).leaves_at(0.5), Vector::F64(&[1.0, 0.0]));
+/// let far = Report::new(AgentId(1), Loss::Exact(3.5).leaves_at(0.5), Vector::F64(&[0.0, 1.0]));
+/// let mut server = Server::new(vec![0.0, 0.0], MaxFl::default(), 1.0)?;
+/// server.step(&Reports::new(2, vec![near, far])?)?;
+/// // The agent near its requirement pulls hardest.
+/// assert!(server.weights()[0] < 4.0 * server.weights()[1]);
+/// # Ok::<(), fedstay::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct MaxFl {
@@ -109,12 +122,14 @@ impl Aggregator for MaxFl {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{AgentId, Report, Reports, Server, Vector};
+    use crate::{AgentId, Loss, Report, Reports, Server, Vector};
 
     fn step(rule: MaxFl, losses: [f64; 2]) -> Vec<f64> {
         let (a, b) = ([1.0, 0.0], [0.0, 1.0]);
         let mut server = Server::new(vec![0.0; 2], rule, 1.0).unwrap();
-        let report = |id: u64, loss, g| Report::new(AgentId(id), loss, 0.5, Vector::F64(g));
+        let report = |id: u64, loss, g| {
+            Report::new(AgentId(id), Loss::Exact(loss).leaves_at(0.5), Vector::F64(g))
+        };
         let reports = vec![report(0, losses[0], &a[..]), report(1, losses[1], &b)];
         server.step(&Reports::new(2, reports).unwrap()).unwrap();
         server.displacement().to_vec()

@@ -11,7 +11,7 @@
 //!
 //! The two algorithms differ in the agents' local work (along a path, or all gradients at the
 //! received weights), not here. The server must know: the directions. It never stops on its own.
-//! The split it returns is a forecast for whoever watches; the step does not depend on it.
+//! The split it returns is a forecast for those who watch; the step does not depend on it.
 //!
 //! No uniform averaging can prevent harmful departures (Observation 3 of the reference).
 //!
@@ -40,6 +40,18 @@ pub(super) const MINIBATCH_SGD: Origin = Origin {
 const REACHED: f64 = 0.5;
 
 /// The mean of the agents' displacements.
+///
+/// ```
+/// use fedstay::{AgentId, Loss, Mean, Report, Reports, Server, Vector};
+///
+/// let near = Report::new(AgentId(0), Loss::Exact(0.5).leaves_at(0.1), Vector::F64(&[1.0, 0.0]));
+/// let far = Report::new(AgentId(1), Loss::Exact(2.0).leaves_at(0.1), Vector::F64(&[0.0, 2.0]));
+/// let mut server = Server::new(vec![0.0, 0.0], Mean::default(), 1.0)?;
+/// server.step(&Reports::new(2, vec![near, far])?)?;
+/// // Half of what either agent did.
+/// assert_eq!(server.weights(), [-0.5, -1.0]);
+/// # Ok::<(), fedstay::Error>(())
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Mean {
@@ -61,7 +73,8 @@ impl Aggregator for Mean {
 
     fn facts(&self) -> Facts {
         let (label, changes) = (self.weigh.label(), CHANGES);
-        Facts { label, changes, fills_step: true, ..Facts::blind(self.delta).near(REACHED) }
+        let facts = Facts::blind(self.delta).near(REACHED);
+        Facts { label, changes, fills_step: true, drops_delta: true, ..facts }
     }
 
     fn check(&self) -> Result<(), Error> {
@@ -70,6 +83,15 @@ impl Aggregator for Mean {
 }
 
 /// The mean of gradients that are all taken at the received weights: the same mean, of other work.
+///
+/// ```
+/// use fedstay::rule::MinibatchSgd;
+/// use fedstay::{Mean, Rule};
+///
+/// // Agents are told to take all gradients of a round at the weights they received.
+/// assert!(Rule::from(MinibatchSgd::default()).facts().stands);
+/// assert!(!Rule::from(Mean::default()).facts().stands);
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct MinibatchSgd(pub Mean);
@@ -90,15 +112,18 @@ impl Aggregator for MinibatchSgd {
 
 #[cfg(test)]
 mod tests {
-    use crate::{AgentId, Mean, Report, Reports, Server, Vector};
+    use crate::{AgentId, Loss, Mean, Report, Reports, Server, Vector};
 
     #[test]
     fn it_returns_the_average_of_the_local_models() {
         let mut server = Server::new(vec![1.0, 1.0], Mean::default(), 0.1).unwrap();
         let (a, b) = ([1.0f32, 0.0], [0.0f32, 2.0]);
         let reports = vec![
-            Report { reach: Some(0.5), ..Report::new(AgentId(0), 9.0, 0.1, Vector::F32(&a)) },
-            Report::new(AgentId(1), 9.0, 0.1, Vector::F32(&b)),
+            Report {
+                reach: Some(0.5),
+                ..Report::new(AgentId(0), Loss::Exact(9.0).leaves_at(0.1), Vector::F32(&a))
+            },
+            Report::new(AgentId(1), Loss::Exact(9.0).leaves_at(0.1), Vector::F32(&b)),
         ];
         let decision = server.step(&Reports::new(2, reports).unwrap()).unwrap();
         assert_eq!(server.weights(), [1.0 - 0.5 / 2.0, 1.0 - 0.2 / 2.0]);
@@ -109,7 +134,8 @@ mod tests {
     fn it_foresees_a_departure_and_takes_the_step_all_the_same() {
         let mut server = Server::new(vec![0.0], Mean::default(), 1.0).unwrap();
         let g = [1.0];
-        let reports = vec![Report::new(AgentId(3), 1.0, 0.1, Vector::F64(&g))];
+        let reports =
+            vec![Report::new(AgentId(3), Loss::Exact(1.0).leaves_at(0.1), Vector::F64(&g))];
         let decision = server.step(&Reports::new(1, reports).unwrap()).unwrap();
         assert_eq!(decision.split.d, [AgentId(3)]);
         assert_eq!(server.weights(), [-1.0]);

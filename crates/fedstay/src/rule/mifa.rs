@@ -18,10 +18,10 @@
 //!
 //! Reference: Xinran Gu, Kaixuan Huang, Jingzhao Zhang, Longbo Huang, *Fast Federated Learning in
 //! the Presence of Arbitrary Device Unavailability*, NeurIPS 2021, Algorithm 1; arXiv 2106.04159. The
-//! authors assume that everybody is heard in the first round; here, whoever was not yet heard does
-//! not count.
+//! authors assume that everybody is heard in the first round; here, an agent that was not yet heard
+//! does not count.
 
-use super::sent::{self, Last, Sent};
+use super::sent::{self, Last, LastSent};
 use super::weigh::{CHANGES, Weigh};
 use super::{Aggregator, Decision, Facts, Origin, Round, watched};
 use crate::{Error, Vector, linalg};
@@ -34,6 +34,20 @@ pub(super) const ORIGIN: Origin = Origin {
 };
 
 /// The latest update of everybody.
+///
+/// ```
+/// use fedstay::rule::Mifa;
+/// use fedstay::{AgentId, Loss, Report, Reports, Server, Vector};
+///
+/// let near = Report::new(AgentId(0), Loss::Exact(0.5).leaves_at(0.1), Vector::F64(&[1.0, 0.0]));
+/// let far = Report::new(AgentId(1), Loss::Exact(2.0).leaves_at(0.1), Vector::F64(&[0.0, 2.0]));
+/// let mut server = Server::new(vec![0.0, 0.0], Mifa::default(), 1.0)?;
+/// server.step(&Reports::new(2, vec![near, far])?)?;
+/// // The first agent leaves, and pulls on with the last that it sent.
+/// server.step(&Reports::with_goodbyes(2, vec![far], vec![AgentId(0)])?)?;
+/// assert_eq!(server.displacement(), [-0.5, -1.0]);
+/// # Ok::<(), fedstay::Error>(())
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Mifa {
@@ -55,7 +69,7 @@ impl Mifa {
 impl Aggregator for Mifa {
     fn aggregate(&mut self, round: &Round<'_>, step: &mut [f64]) -> Result<Decision, Error> {
         for report in round.reports.iter() {
-            let sent = Sent::new(report, round.strides(report), round.number);
+            let sent = LastSent::new(report, round.strides(report), round.number);
             self.last.insert(report.agent, sent);
         }
         let shares = self.weigh.shares(self.last.values().map(|sent| sent.samples));
@@ -82,7 +96,7 @@ impl Aggregator for Mifa {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{AgentId, Mean, Report, Reports, Server};
+    use crate::{AgentId, Loss, Mean, Report, Reports, Server};
     use proptest::prelude::*;
 
     fn reports<'a>(round: &'a [(bool, Vec<f64>)]) -> Vec<Report<'a>> {
@@ -90,13 +104,13 @@ mod tests {
         heard
             .map(|(id, (_, g))| Report {
                 reach: Some(0.1 * (1.0 + id as f64)),
-                ..Report::new(AgentId(id as u64), 9.0, 0.1, Vector::F64(g))
+                ..Report::new(AgentId(id as u64), Loss::Exact(9.0).leaves_at(0.1), Vector::F64(g))
             })
             .collect()
     }
 
     proptest! {
-        /// Against a table of everybody's last displacement, whoever is heard.
+        /// Against a table of everybody's last displacement, whichever agents are heard.
         #[test]
         fn it_averages_the_last_displacement_of_everybody(
             rounds in prop::collection::vec(
@@ -112,7 +126,7 @@ mod tests {
                     table[id] = Some([-reach * g[0], -reach * g[1]]);
                 }
                 let known: Vec<[f64; 2]> = table.iter().flatten().copied().collect();
-                // Whoever was heard once and is not heard now has left.
+                // An agent that was heard once and is not heard now has left.
                 let left = (0..4).filter(|id| table[*id].is_some() && !round[*id].0);
                 let left = left.map(|id| AgentId(id as u64)).collect();
                 let reports = Reports::with_goodbyes(2, reports(round), left).unwrap();
@@ -133,7 +147,7 @@ mod tests {
             let mut mean = Server::new(vec![0.0; 3], Mean::default(), 0.3).unwrap();
             for round in &rounds {
                 let told = round.iter().enumerate().map(|(id, g)| {
-                    Report::new(AgentId(id as u64), 9.0, 0.1, Vector::F64(g))
+                    Report::new(AgentId(id as u64), Loss::Exact(9.0).leaves_at(0.1), Vector::F64(g))
                 });
                 let reports = Reports::new(3, told.collect()).unwrap();
                 prop_assert_eq!(mifa.step(&reports).unwrap(), mean.step(&reports).unwrap());

@@ -31,35 +31,30 @@ mod stay;
 mod uniform;
 mod weigh;
 
-/// The types of all rules, with their parameters.
-pub(crate) mod rules {
-    pub use super::ada_gd::{AdaGd, OnSettled};
-    pub use super::afl::Afl;
-    pub use super::fairfed::FairFed;
-    pub use super::fedce::{Contribution, FedCe};
-    pub use super::fedfv::FedFv;
-    pub use super::fedmgda::FedMgdaPlus;
-    pub use super::level::Level;
-    pub use super::maxfl::{MaxFl, Reading};
-    pub use super::mean::{Mean, MinibatchSgd};
-    pub use super::mifa::Mifa;
-    pub use super::mw_fed::{MwFed, Variant};
-    pub use super::pcgrad::PcGrad;
-    pub use super::q_fedavg::QFedAvg;
-    pub use super::retain::{Base, OnUnrealizable, Retain, Trust};
-    pub use super::scaffold::{Leavers, Scaffold};
-    pub use super::stay::Stay;
-    pub use super::uniform::{Nu, Uniform};
-    pub use super::weigh::Weigh;
-}
-
 pub use crate::message::{
     Decision, Doubted, Landing, Measured, Miss, Shown, Split, StopReason, Why, carries, stays,
 };
 pub(crate) use crate::message::{forecast, forecast_asks, forecast_by};
+pub use ada_gd::{AdaGd, OnSettled};
+pub use afl::Afl;
 pub use custom::CustomRule;
-pub use facts::{Change, Facts};
-pub use rules::*;
+pub use facts::{Facts, LabelChange};
+pub use fairfed::FairFed;
+pub use fedce::{Contribution, FedCe};
+pub use fedfv::FedFv;
+pub use fedmgda::FedMgdaPlus;
+pub use level::Level;
+pub use maxfl::{MaxFl, Reading};
+pub use mean::{Mean, MinibatchSgd};
+pub use mifa::Mifa;
+pub use mw_fed::{MwFed, Variant};
+pub use pcgrad::PcGrad;
+pub use q_fedavg::QFedAvg;
+pub use retain::{Base, OnUnrealizable, Retain, Trust};
+pub use scaffold::{Leavers, Scaffold};
+pub use stay::Stay;
+pub use uniform::{Nu, Uniform};
+pub use weigh::Weigh;
 
 use crate::list::{Origin, listed};
 use crate::message::{Correct, check_not_negative};
@@ -181,7 +176,9 @@ pub enum Losses {
 /// agent.
 ///
 /// ```
-/// use fedstay::{AgentId, Aggregator, Decision, Error, Report, Reports, Round, Server, Vector};
+/// use fedstay::{
+///     AgentId, Aggregator, Decision, Error, Loss, Report, Reports, Round, Server, Vector,
+/// };
 ///
 /// /// The median of the agents' directions, one component at a time.
 /// #[derive(Debug, Clone)]
@@ -201,7 +198,8 @@ pub enum Losses {
 ///
 /// let mut server = Server::with_rule(vec![0.0], Box::new(Median), 0.1)?;
 /// let directions = [[1.0], [2.0], [1e9]];
-/// let report = |id: usize| Report::new(AgentId(id as u64), 5.0, 0.1, Vector::F64(&directions[id]));
+/// let far = Loss::Exact(5.0).leaves_at(0.1);
+/// let report = |id: usize| Report::new(AgentId(id as u64), far, Vector::F64(&directions[id]));
 /// server.step(&Reports::new(1, (0..3).map(report).collect())?)?;
 /// assert_eq!(server.weights(), [-0.2], "the third agent moves nothing");
 /// # Ok::<(), fedstay::Error>(())

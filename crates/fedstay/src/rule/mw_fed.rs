@@ -41,6 +41,21 @@ pub(super) const ORIGIN: Origin = Origin {
 };
 
 /// Multiplicative weights.
+///
+/// ```
+/// use fedstay::rule::{MwFed, Variant};
+/// use fedstay::{AgentId, Loss, Report, Reports, Server, Vector};
+///
+/// let near = Report::new(AgentId(0), Loss::Exact(0.1).leaves_at(0.5), Vector::F64(&[1.0, 0.0]));
+/// let far = Report::new(AgentId(1), Loss::Exact(2.0).leaves_at(0.5), Vector::F64(&[0.0, 1.0]));
+/// let mut server = Server::new(vec![0.0, 0.0], MwFed::new(4.0, Variant::Weight), 1.0)?;
+/// // The mean at first; then the agent that is content counts a quarter of the other.
+/// for expected in [[-0.5, -0.5], [-0.2, -0.8]] {
+///     server.step(&Reports::new(2, vec![near, far])?)?;
+///     assert_eq!(server.displacement(), expected);
+/// }
+/// # Ok::<(), fedstay::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct MwFed {
@@ -160,7 +175,11 @@ mod tests {
 
     fn reports(losses: [f64; 2]) -> Reports<'static> {
         let report = |id: usize| {
-            Report::new(AgentId(id as u64), losses[id], 0.5, Vector::F64(&SIDES[id][..]))
+            Report::new(
+                AgentId(id as u64),
+                Loss::Exact(losses[id]).leaves_at(0.5),
+                Vector::F64(&SIDES[id][..]),
+            )
         };
         Reports::new(2, vec![report(0), report(1)]).unwrap()
     }
@@ -192,7 +211,8 @@ mod tests {
         for _ in 0..3 {
             server.step(&reports([0.1, 2.0])).unwrap();
         }
-        let alone = Report::new(AgentId(0), 0.1, 0.5, Vector::F64(&SIDES[0]));
+        let alone =
+            Report::new(AgentId(0), Loss::Exact(0.1).leaves_at(0.5), Vector::F64(&SIDES[0]));
         let leaves = Reports::with_goodbyes(2, vec![alone], vec![AgentId(1)]).unwrap();
         server.step(&leaves).unwrap();
         assert_eq!(server.displacement(), [-1.0, 0.0]);
@@ -202,7 +222,7 @@ mod tests {
     fn a_bound_that_does_not_settle_contentment_is_refused() {
         let with = |bound| {
             let standing = Standing::Open { loss: Loss::AtLeast(bound), epsilon: 0.5 };
-            Report { standing, ..Report::new(AgentId(7), 0.0, 0.0, Vector::F64(&SIDES[0])) }
+            Report::new(AgentId(7), standing, Vector::F64(&SIDES[0]))
         };
         assert_eq!(content(&with(0.6)), Ok(false));
         assert!(matches!(content(&with(0.5)), Err(Error::NeedsExactLoss { .. })));

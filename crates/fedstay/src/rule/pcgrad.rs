@@ -31,6 +31,19 @@ pub(super) const ORIGIN: Origin = Origin {
 };
 
 /// Project conflicting gradients.
+///
+/// ```
+/// use fedstay::rule::PcGrad;
+/// use fedstay::{AgentId, Loss, Report, Reports, Server, Vector};
+///
+/// // The gradients conflict: each is projected off the other, to (½, ½) and (0, 1).
+/// let near = Report::new(AgentId(0), Loss::Exact(0.5).leaves_at(0.1), Vector::F64(&[1.0, 0.0]));
+/// let far = Report::new(AgentId(1), Loss::Exact(2.0).leaves_at(0.1), Vector::F64(&[-1.0, 1.0]));
+/// let mut server = Server::new(vec![0.0, 0.0], PcGrad::default(), 1.0)?;
+/// server.step(&Reports::new(2, vec![near, far])?)?;
+/// assert_eq!(server.weights(), [-0.25, -0.75]);
+/// # Ok::<(), fedstay::Error>(())
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct PcGrad {
@@ -72,7 +85,7 @@ impl Aggregator for PcGrad {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{AgentId, Report, Reports, Server};
+    use crate::{AgentId, Loss, Report, Reports, Server};
 
     fn server(seed: u64) -> Server {
         Server::new(vec![0.0; 2], PcGrad { seed, ..PcGrad::default() }, 1.0).unwrap()
@@ -80,8 +93,9 @@ mod tests {
 
     fn reports(gradients: &[[f64; 2]]) -> Reports<'_> {
         let reports = gradients.iter().enumerate();
-        let reports =
-            reports.map(|(id, g)| Report::new(AgentId(id as u64), 9.0, 0.1, Vector::F64(g)));
+        let reports = reports.map(|(id, g)| {
+            Report::new(AgentId(id as u64), Loss::Exact(9.0).leaves_at(0.1), Vector::F64(g))
+        });
         Reports::new(2, reports.collect()).unwrap()
     }
 

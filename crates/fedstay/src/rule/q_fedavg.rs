@@ -32,6 +32,19 @@ pub(super) const ORIGIN: Origin = Origin {
 const LEAST_LOSS: f64 = 1e-10;
 
 /// The larger an agent's loss, the more it counts.
+///
+/// ```
+/// use fedstay::rule::QFedAvg;
+/// use fedstay::{AgentId, Loss, Report, Reports, Server, Vector};
+///
+/// let near = Report::new(AgentId(0), Loss::Exact(0.5).leaves_at(0.1), Vector::F64(&[1.0, 0.0]));
+/// let far = Report::new(AgentId(1), Loss::Exact(2.0).leaves_at(0.1), Vector::F64(&[0.0, 1.0]));
+/// let mut server = Server::new(vec![0.0, 0.0], QFedAvg::default(), 1.0)?;
+/// server.step(&Reports::new(2, vec![near, far])?)?;
+/// // Four times the loss, four times the pull.
+/// assert!((server.weights()[1] - 4.0 * server.weights()[0]).abs() < 1e-12);
+/// # Ok::<(), fedstay::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct QFedAvg {
@@ -89,13 +102,15 @@ impl Aggregator for QFedAvg {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{AgentId, Report, Reports, Server, Vector};
+    use crate::{AgentId, Loss, Report, Reports, Server, Vector};
 
     fn step(q: f64, losses: [f64; 2], gradients: [[f64; 2]; 2]) -> Vec<f64> {
         let rule = QFedAvg { q, ..QFedAvg::default() };
         let mut server = Server::new(vec![0.0; 2], rule, 0.5).unwrap();
         let [a, b] = &gradients;
-        let report = |id: u64, loss, g| Report::new(AgentId(id), loss, 0.1, Vector::F64(g));
+        let report = |id: u64, loss, g| {
+            Report::new(AgentId(id), Loss::Exact(loss).leaves_at(0.1), Vector::F64(g))
+        };
         let reports = vec![report(0, losses[0], &a[..]), report(1, losses[1], b)];
         server.step(&Reports::new(2, reports).unwrap()).unwrap();
         server.displacement().to_vec()

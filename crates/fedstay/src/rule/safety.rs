@@ -103,7 +103,7 @@ fn room(report: &Report<'_>, norm: f64, slack: f64) -> Option<f64> {
 mod tests {
     use super::*;
     use crate::policy::Guard;
-    use crate::{AdaGd, AgentId, Mean, Policies, Retain, Rule, Server};
+    use crate::{AdaGd, AgentId, Loss, Mean, Policies, Retain, Rule, Server};
     use proptest::prelude::*;
 
     type Told = (f64, f64, Vec<f64>);
@@ -112,7 +112,11 @@ mod tests {
         let told = told.iter().enumerate();
         let each: Vec<Report<'_>> = told
             .map(|(agent, (loss, epsilon, g))| {
-                Report::new(AgentId(agent as u64), *loss, *epsilon, Vector::F64(g))
+                Report::new(
+                    AgentId(agent as u64),
+                    Loss::Exact(*loss).leaves_at(*epsilon),
+                    Vector::F64(g),
+                )
             })
             .collect();
         let dimension = each[0].direction.len();
@@ -171,7 +175,7 @@ mod tests {
     fn privacy_mode_is_kept_by_its_tau() {
         let g = [2.0];
         let standing = Standing::Private { tau: 0.1 };
-        let report = Report { standing, ..Report::new(AgentId(0), 0.0, 0.0, Vector::F64(&g)) };
+        let report = Report::new(AgentId(0), standing, Vector::F64(&g));
         let reports = Reports::new(1, vec![report]).unwrap();
         // Its room is 0.1 · 2 + 0.05.
         let mut step = [-0.124];

@@ -30,9 +30,9 @@
 //! Stich, Ananda Theertha Suresh, *SCAFFOLD: Stochastic Controlled Averaging for Federated Learning*,
 //! ICML 2020, Algorithm 1; arXiv 1910.06378.
 
-use super::sent::{self, Last, Sent};
+use super::sent::{self, Last, LastSent};
 use super::weigh::Weigh;
-use super::{Aggregator, Change, Decision, Facts, Origin, Round, watched};
+use super::{Aggregator, Decision, Facts, LabelChange, Origin, Round, watched};
 use crate::message::is_default;
 use crate::{AgentId, Error, Vector, linalg, packed};
 use serde::{Deserialize, Serialize};
@@ -45,12 +45,25 @@ pub(super) const ORIGIN: Origin = Origin {
 };
 
 /// What a label may change: `scaffold+samples`, `scaffold+drop`.
-const CHANGES: &[Change] = &[
-    Change { name: "samples", set: "weigh = \"samples\"" },
-    Change { name: "drop", set: "leavers = \"drop\"" },
+const CHANGES: &[LabelChange] = &[
+    LabelChange { name: "samples", set: "weigh = \"samples\"" },
+    LabelChange { name: "drop", set: "leavers = \"drop\"" },
 ];
 
 /// Averaging whose local steps are corrected.
+///
+/// ```
+/// use fedstay::rule::Scaffold;
+/// use fedstay::{AgentId, Loss, Report, Reports, Server, Vector};
+///
+/// let near = Report::new(AgentId(0), Loss::Exact(0.5).leaves_at(0.1), Vector::F64(&[1.0, 0.0]));
+/// let far = Report::new(AgentId(1), Loss::Exact(2.0).leaves_at(0.1), Vector::F64(&[0.0, 2.0]));
+/// let mut server = Server::new(vec![0.0, 0.0], Scaffold::default(), 1.0)?;
+/// server.step(&Reports::new(2, vec![near, far])?)?;
+/// // What the first adds to its next local gradients: the mean of both, less its own.
+/// assert_eq!(server.broadcast().correction(AgentId(0)), Some(vec![-0.5, 1.0]));
+/// # Ok::<(), fedstay::Error>(())
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Scaffold {
@@ -115,11 +128,11 @@ impl Variates {
 impl Aggregator for Scaffold {
     fn aggregate(&mut self, round: &Round<'_>, step: &mut [f64]) -> Result<Decision, Error> {
         self.weigh.mean(round, step);
-        let new: Vec<Arc<Sent>> = round
+        let new: Vec<Arc<LastSent>> = round
             .reports
             .iter()
             .map(|report| {
-                let mut sent = Sent::new(report, 1.0, round.number);
+                let mut sent = LastSent::new(report, 1.0, round.number);
                 let corrected = self.variates.correction(report.agent);
                 if let (Some(by), Some(sent)) = (corrected, Arc::get_mut(&mut sent)) {
                     linalg::add_scaled(&mut sent.direction, -1.0, Vector::F64(&by));
@@ -153,7 +166,7 @@ impl Aggregator for Scaffold {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Mean, Report, Reports, Rule, Server};
+    use crate::{Loss, Mean, Report, Reports, Rule, Server};
     use proptest::prelude::*;
 
     /// An agent whose gradient at u is `stretch · (u − centre)`, in two dimensions.
@@ -187,7 +200,7 @@ mod tests {
             .collect();
         let reports = told.iter().map(|(id, direction)| Report {
             reach: Some(ETA * steps as f64),
-            ..Report::new(AgentId(*id), 9.0, 0.1, Vector::F64(direction))
+            ..Report::new(AgentId(*id), Loss::Exact(9.0).leaves_at(0.1), Vector::F64(direction))
         });
         let gone = (0..bowls.len()).filter(|id| !there[*id]).map(|id| AgentId(id as u64));
         let reports = Reports::with_goodbyes(2, reports.collect(), gone.collect()).unwrap();

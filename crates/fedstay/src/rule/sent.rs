@@ -5,11 +5,11 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::{collections::BTreeMap, sync::Arc};
 
 /// The last direction of every agent; shared, because a server copies its rule every round.
-pub(super) type Last = BTreeMap<AgentId, Arc<Sent>>;
+pub(super) type Last = BTreeMap<AgentId, Arc<LastSent>>;
 
 /// What an agent sent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct Sent {
+pub(super) struct LastSent {
     pub(super) agent: AgentId,
     pub(super) round: u32,
     /// The samples behind it; states from before this was kept count everybody alike.
@@ -19,7 +19,7 @@ pub(super) struct Sent {
     pub(super) direction: Vec<f64>,
 }
 
-impl Sent {
+impl LastSent {
     /// The direction of a report, times a number.
     pub(super) fn new(report: &Report<'_>, times: f64, round: u32) -> Arc<Self> {
         let mut direction = vec![0.0; report.direction.len()];
@@ -34,6 +34,6 @@ pub(super) fn serialize<S: Serializer>(last: &Last, serializer: S) -> Result<S::
 }
 
 pub(super) fn deserialize<'de, D: Deserializer<'de>>(source: D) -> Result<Last, D::Error> {
-    let last = Vec::<Sent>::deserialize(source)?.into_iter();
+    let last = Vec::<LastSent>::deserialize(source)?.into_iter();
     Ok(last.map(|sent| (sent.agent, Arc::new(sent))).collect())
 }

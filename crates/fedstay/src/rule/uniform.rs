@@ -21,7 +21,7 @@
 //! step.
 
 use super::weigh::Weigh;
-use super::{Aggregator, Change, Decision, Facts, Origin, Round, watched};
+use super::{Aggregator, Decision, Facts, LabelChange, Origin, Round, watched};
 use crate::{Error, Vector, linalg};
 use serde::{Deserialize, Serialize};
 
@@ -31,14 +31,27 @@ pub(super) const ORIGIN: Origin = Origin {
 };
 
 /// What a label may change: `uniform+samples`, `uniform+polyak`.
-const CHANGES: &[Change] = &[
-    Change { name: "samples", set: "weigh = \"samples\"" },
-    Change { name: "one", set: "nu = \"one\"" },
-    Change { name: "unit", set: "nu = \"unit\"" },
-    Change { name: "polyak", set: "nu = \"polyak\"" },
+const CHANGES: &[LabelChange] = &[
+    LabelChange { name: "samples", set: "weigh = \"samples\"" },
+    LabelChange { name: "one", set: "nu = \"one\"" },
+    LabelChange { name: "unit", set: "nu = \"unit\"" },
+    LabelChange { name: "polyak", set: "nu = \"polyak\"" },
 ];
 
 /// Uniform aggregation.
+///
+/// ```
+/// use fedstay::rule::{Nu, Uniform};
+/// use fedstay::{AgentId, Loss, Report, Reports, Server, Vector};
+///
+/// let near = Report::new(AgentId(0), Loss::Exact(0.5).leaves_at(0.1), Vector::F64(&[1.0, 0.0]));
+/// let far = Report::new(AgentId(1), Loss::Exact(2.0).leaves_at(0.1), Vector::F64(&[0.0, 2.0]));
+/// let mut server = Server::new(vec![0.0, 0.0], Uniform { nu: Nu::Unit, ..Uniform::default() }, 1.0)?;
+/// server.step(&Reports::new(2, vec![near, far])?)?;
+/// // Along the mean, by the step size.
+/// assert!((server.weights()[0].hypot(server.weights()[1]) - 1.0).abs() < 1e-12);
+/// # Ok::<(), fedstay::Error>(())
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Uniform {
@@ -128,17 +141,17 @@ mod tests {
     use super::*;
     use crate::problem::{Federation, Observation3, Problem};
     use crate::verdict::Verdict;
-    use crate::{About, AgentId, Behaviour, Mean, Report, Reports, Rule, Seed, Server, Session};
+    use crate::{
+        About, AgentId, Behaviour, Loss, Mean, Report, Reports, Rule, Seed, Server, Session,
+    };
     use proptest::prelude::*;
 
     fn step(rule: impl Into<Rule>, losses: &[f64], gradients: &[Vec<f64>]) -> Vec<f64> {
         let dimension = gradients[0].len();
         let mut server = Server::new(vec![0.0; dimension], rule, 0.3).unwrap();
-        let told = losses
-            .iter()
-            .zip(gradients)
-            .enumerate()
-            .map(|(id, (loss, g))| Report::new(AgentId(id as u64), *loss, 0.1, Vector::F64(g)));
+        let told = losses.iter().zip(gradients).enumerate().map(|(id, (loss, g))| {
+            Report::new(AgentId(id as u64), Loss::Exact(*loss).leaves_at(0.1), Vector::F64(g))
+        });
         server.step(&Reports::new(dimension, told.collect()).unwrap()).unwrap();
         server.displacement().to_vec()
     }

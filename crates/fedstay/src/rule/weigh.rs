@@ -5,11 +5,12 @@
 //! the paper behind this project (arXiv 2311.16459) counts every agent once, so that it is the one over
 //! agents. With equally many samples both are the same, bit for bit.
 
-use super::{Change, Measured, Round};
+use super::{LabelChange, Measured, Round};
 use serde::{Deserialize, Serialize};
 
 /// What a label may change: `fedavg+samples`.
-pub(super) const CHANGES: &[Change] = &[Change { name: "samples", set: "weigh = \"samples\"" }];
+pub(super) const CHANGES: &[LabelChange] =
+    &[LabelChange { name: "samples", set: "weigh = \"samples\"" }];
 
 /// How much each agent counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,8 +63,8 @@ impl Weigh {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rule::{Mifa, Nu, QFedAvg, Uniform};
-    use crate::{AgentId, Mean, MinibatchSgd, Report, Reports, Rule, Server, Vector};
+    use crate::rule::{Mifa, MinibatchSgd, Nu, QFedAvg, Uniform};
+    use crate::{AgentId, Loss, Mean, Report, Reports, Rule, Server, Vector};
     use proptest::prelude::*;
 
     fn rules(weigh: Weigh) -> Vec<Rule> {
@@ -81,8 +82,12 @@ mod tests {
         let mut server = Server::new(vec![0.0; directions[0].len()], rule, 0.1).unwrap();
         let mut reports = Vec::new();
         for (id, (direction, samples)) in directions.iter().zip(samples).enumerate() {
-            let report = Report::new(AgentId(id as u64), 2.0, 0.1, Vector::F64(direction));
-            // Whoever has an odd number went twice as far.
+            let report = Report::new(
+                AgentId(id as u64),
+                Loss::Exact(2.0).leaves_at(0.1),
+                Vector::F64(direction),
+            );
+            // Agents with an odd number went twice as far.
             let reach = Some(0.1 * (1 + id % 2) as f64);
             reports.push(Report { samples: *samples, reach, ..report });
         }

@@ -28,7 +28,7 @@ pub struct RoundRecord<'a> {
 }
 
 /// The moment between two rounds, in which a whole run can be saved.
-pub struct Moment<'a> {
+pub struct BetweenRounds<'a> {
     /// Makes the state of the run, when called.
     pub state: &'a dyn Fn() -> Result<SessionState, Error>,
     /// Whether no further round follows.
@@ -39,6 +39,36 @@ pub struct Moment<'a> {
 ///
 /// A book reads and never steers, but it can end the run early, and it can fail, for instance when
 /// the disk is full.
+///
+/// ```
+/// use fedstay::problem::{Federation, Observation3, Problem};
+/// use fedstay::{About, Behaviour, Book, Error, Mean, RoundRecord, Seed, Server, Session};
+/// use std::ops::ControlFlow;
+///
+/// /// Ends a run in the round in which somebody leaves, and remembers which that was.
+/// #[derive(Default)]
+/// struct FirstDeparture(Option<u32>);
+///
+/// impl Book for FirstDeparture {
+///     fn round(&mut self, record: &RoundRecord<'_>) -> Result<ControlFlow<()>, Error> {
+///         if record.line.left.is_empty() {
+///             return Ok(ControlFlow::Continue(()));
+///         }
+///         self.0 = Some(record.line.round);
+///         Ok(ControlFlow::Break(()))
+///     }
+/// }
+///
+/// let instance = Problem::from(Observation3::default()).build(Seed(0))?;
+/// let targets = vec![instance.epsilon; instance.oracles.len()];
+/// let agents = Federation::new(&instance, &targets, &Behaviour::default())?;
+/// let server = Server::new(instance.start, Mean::default(), instance.step_size)?;
+/// let mut first = FirstDeparture::default();
+/// let mut session = Session::new(server, agents, 500, About::default())?;
+/// assert!(session.run(&mut [&mut first])?.is_none(), "the book ended it");
+/// assert_eq!(first.0, Some(session.server().round()));
+/// # Ok::<(), fedstay::Error>(())
+/// ```
 pub trait Book {
     /// Called after a round. `Break` ends the run after this round, as an interruption and not as a
     /// result.
@@ -50,7 +80,7 @@ pub trait Book {
     }
 
     /// Called between two rounds, when the run can be saved.
-    fn between(&mut self, moment: &Moment<'_>) -> Result<(), Error> {
+    fn between(&mut self, moment: &BetweenRounds<'_>) -> Result<(), Error> {
         let _ = moment;
         Ok(())
     }
@@ -96,7 +126,7 @@ impl<B: Book> Book for Option<B> {
         }
     }
 
-    fn between(&mut self, moment: &Moment<'_>) -> Result<(), Error> {
+    fn between(&mut self, moment: &BetweenRounds<'_>) -> Result<(), Error> {
         self.as_mut().map_or(Ok(()), |book| book.between(moment))
     }
 }

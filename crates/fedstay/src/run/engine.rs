@@ -1,6 +1,6 @@
 //! What reaches the agents: a simulator in this process, a network, objects in another language.
 
-use super::record::{Arrival, Constant, HeaderAgent};
+use super::record::{Arrival, Constant, HeaderAgent, HeldBack};
 use crate::rule::Losses;
 use crate::{AgentId, Broadcast, Error, Measure, Memory, Reports, Score, Server, StopReason};
 use std::borrow::Cow;
@@ -103,6 +103,9 @@ pub struct AgentAssessment {
     /// The round in which it reported this loss, if it could not be asked about these weights: an
     /// agent that left cannot be made to answer.
     pub as_of: Option<u32>,
+    /// How good they are on rows of its own that nobody trained on, where there are some: it is asked
+    /// for of the delivered weights only.
+    pub held_back: Option<HeldBack>,
 }
 
 impl AgentAssessment {
@@ -134,6 +137,61 @@ pub struct Abilities {
 }
 
 /// Whatever reaches the agents.
+///
+/// This one has a single agent in this process, which never leaves; `examples/custom_engine.rs` has several
+/// that do.
+///
+/// ```
+/// use fedstay::record::HeaderAgent;
+/// use fedstay::{
+///     About, AgentAssessment, AgentId, Assessment, Call, Engine, Error, Gathered, Loss, Mean, Memory,
+///     Report, Reports, Score, Server, Session, Vector,
+/// };
+///
+/// const AGENT: AgentId = AgentId(0);
+///
+/// /// Its loss is `½(w − 3)²`, and this is its gradient.
+/// struct Alone([f64; 1]);
+///
+/// impl Engine for Alone {
+///     fn agents(&self) -> Vec<HeaderAgent> {
+///         vec![HeaderAgent { id: AGENT, epsilon: 0.0, name: None }]
+///     }
+///
+///     fn gather(&mut self, call: &Call<'_>) -> Result<Gathered<'_>, Error> {
+///         self.0 = [call.broadcast.to(AGENT)[0] - 3.0];
+///         let standing = Loss::Exact(0.5 * self.0[0].powi(2)).leaves_at(0.0);
+///         let report = Report::new(AGENT, standing, Vector::F64(&self.0));
+///         Ok(Gathered::new(Reports::new(1, vec![report])?))
+///     }
+///
+///     fn assess(&mut self, weights: &[f64]) -> Result<Assessment, Error> {
+///         let agent = AgentAssessment {
+///             id: AGENT,
+///             epsilon: 0.0,
+///             behaviour: None,
+///             score: Score::new(0.5 * (weights[0] - 3.0).powi(2)),
+///             as_of: None,
+///             held_back: None,
+///         };
+///         Ok(Assessment { agents: vec![agent], population: None, constant: None })
+///     }
+///
+///     fn save(&self) -> Result<Memory, Error> {
+///         Ok(Memory::default())
+///     }
+///
+///     fn restore(&mut self, _: &Memory) -> Result<(), Error> {
+///         Ok(())
+///     }
+/// }
+///
+/// let server = Server::new(vec![0.0], Mean::default(), 0.5)?;
+/// let mut session = Session::new(server, Alone([0.0]), 40, About::default())?;
+/// session.run(&mut [])?;
+/// assert!((session.server().weights()[0] - 3.0).abs() < 1e-9);
+/// # Ok::<(), fedstay::Error>(())
+/// ```
 pub trait Engine {
     /// Everybody who takes part, by id; of more than [`MOST_LISTED`](super::record::MOST_LISTED)
     /// agents, those that are to be listed.
@@ -173,7 +231,6 @@ pub trait Engine {
     }
 }
 
-/// A borrowed engine is an engine.
 /// Whatever dereferences to an engine is one: `&mut E`, `Box<E>`, an enum of engines.
 impl<T: DerefMut<Target: Engine>> Engine for T {
     fn agents(&self) -> Vec<HeaderAgent> {

@@ -7,6 +7,7 @@ mod warnings;
 
 pub use summary::Ended;
 
+use crate::message::is_default;
 use crate::rule::{Landing, Why};
 use crate::run::record::{Arrival, Departure, Forgotten, Return, RoundLine};
 use crate::{AgentId, StopReason};
@@ -30,54 +31,50 @@ pub struct AgentEntry {
     /// The round in which it left; null for an agent that stayed or has come back.
     pub left: Option<u32>,
     /// The round in which it last came back.
-    #[serde(skip_serializing_if = "is_nothing")]
+    #[serde(skip_serializing_if = "is_default")]
     pub returned: Option<u32>,
     /// In how many rounds it was about to leave.
     pub rounds_in_d: u32,
     /// The first round in which it was about to leave.
-    #[serde(skip_serializing_if = "is_nothing")]
+    #[serde(skip_serializing_if = "is_default")]
     pub first_in_d: Option<u32>,
     /// In how many rounds it reported.
     pub reports: u32,
     /// In how many rounds its report moved the model: all rounds in which it reported, except those
     /// in which a rule with cases found it about to leave.
-    #[serde(skip_serializing_if = "is_nothing")]
+    #[serde(skip_serializing_if = "is_default")]
     pub moved: u32,
     /// In how many rounds it should have answered and did not.
-    #[serde(skip_serializing_if = "is_nothing")]
+    #[serde(skip_serializing_if = "is_default")]
     pub faults: u32,
     /// Why it last did not answer.
-    #[serde(skip_serializing_if = "is_nothing")]
+    #[serde(skip_serializing_if = "is_default")]
     pub fault: Option<String>,
     /// In how many rounds it could not be reached by its schedule, or sat out. It had not left.
-    #[serde(skip_serializing_if = "is_nothing")]
+    #[serde(skip_serializing_if = "is_default")]
     pub absent: u32,
     /// What it found when it came, where models are kept for newcomers.
-    #[serde(skip_serializing_if = "is_nothing")]
+    #[serde(skip_serializing_if = "is_default")]
     pub arrival: Option<Arrival>,
     /// In how many rounds its reports contradicted themselves, in runs that look.
-    #[serde(skip_serializing_if = "is_nothing")]
+    #[serde(skip_serializing_if = "is_default")]
     pub flags: u32,
     /// The first loss it told exactly.
-    #[serde(skip_serializing_if = "is_nothing")]
+    #[serde(skip_serializing_if = "is_default")]
     pub first_loss: Option<f64>,
     /// In how many rounds it was shown other weights than the server's.
-    #[serde(skip_serializing_if = "is_nothing")]
+    #[serde(skip_serializing_if = "is_default")]
     pub previewed: u32,
     /// The round from which on the rule left it out of its constraints.
-    #[serde(skip_serializing_if = "is_nothing")]
+    #[serde(skip_serializing_if = "is_default")]
     pub benched: Option<u32>,
     /// Its loss at what it was last shown, if that was not the server's weights.
-    #[serde(skip_serializing_if = "is_nothing")]
+    #[serde(skip_serializing_if = "is_default")]
     pub last_shown: Option<f64>,
     /// In how many of these rounds it was shown the same as before because the nearest preview was
     /// farther away than `policy.cap` allows.
-    #[serde(skip_serializing_if = "is_nothing")]
+    #[serde(skip_serializing_if = "is_default")]
     pub capped: u32,
-}
-
-fn is_nothing<T: Default + PartialEq>(value: &T) -> bool {
-    *value == T::default()
 }
 
 /// Keeps the books of a run: what happened to each agent, and to the run as a whole.
@@ -104,15 +101,15 @@ pub struct Ledger {
     /// Predictions that missed, for rules that make them.
     misses: Option<u32>,
     /// How far above their target losses everybody has to stay, as far as was proved.
-    #[serde(default, skip_serializing_if = "is_nothing")]
+    #[serde(default, skip_serializing_if = "is_default")]
     least: Option<f64>,
     /// Within which distance that was proved; none if at any.
-    #[serde(default, skip_serializing_if = "is_nothing")]
+    #[serde(default, skip_serializing_if = "is_default")]
     within: Option<f64>,
     /// The mean loss of the first weights over all agents, where the engine measured it.
     start: Option<f64>,
     /// The agents that asked to be forgotten.
-    #[serde(default, skip_serializing_if = "is_nothing")]
+    #[serde(default, skip_serializing_if = "is_default")]
     forgotten: Vec<Forgotten>,
 }
 

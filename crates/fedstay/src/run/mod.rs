@@ -9,6 +9,6 @@ mod session;
 pub mod verdict;
 
 use crate::Decision;
-pub use book::{Book, Moment, RoundRecord};
+pub use book::{BetweenRounds, Book, RoundRecord};
 pub use engine::{Abilities, AgentAssessment, Assessment, Call, Engine, Gathered};
 pub use session::{About, Session, SessionState, step_with};

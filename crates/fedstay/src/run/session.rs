@@ -2,7 +2,7 @@
 //! the tests all run through it.
 
 use super::record::{DataRows, Header, RoundLine, Summary, few};
-use super::{Assessment, Book, Call, Engine, Gathered, Moment, RoundRecord};
+use super::{Assessment, BetweenRounds, Book, Call, Engine, Gathered, RoundRecord};
 use crate::policy::Place;
 use crate::run::ledger::{Ended, Ledger};
 use crate::{AgentId, Decision, Error, Memory, Policy, Server, ServerState, Split, StopReason};
@@ -23,6 +23,8 @@ pub struct About {
     pub seed: u64,
     /// Whether agents decide on, and report, the loss of their own model after their local work.
     pub own: bool,
+    /// Whether agents are known to report the exact gradient at what they were sent.
+    pub exact_gradients: bool,
     /// What became of the rows of the data set, where there is one.
     pub rows: Option<DataRows>,
     /// Notes on the run, such as how the data were dealt out.
@@ -32,6 +34,20 @@ pub struct About {
 }
 
 /// A run: a server, an engine that reaches the agents, and the books.
+///
+/// ```
+/// use fedstay::problem::{Federation, Observation3, Problem};
+/// use fedstay::{About, Behaviour, Mean, Seed, Server, Session};
+///
+/// let instance = Problem::from(Observation3::default()).build(Seed(0))?;
+/// let targets = vec![instance.epsilon; instance.oracles.len()];
+/// let agents = Federation::new(&instance, &targets, &Behaviour::default())?;
+/// let server = Server::new(instance.start, Mean::default(), instance.step_size)?;
+/// let mut session = Session::new(server, agents, 500, About::default())?;
+/// let summary = session.run(&mut [])?.expect("no book ends it");
+/// assert_eq!((summary.verdict.name(), summary.left.len()), ("harmful", 2));
+/// # Ok::<(), fedstay::Error>(())
+/// ```
 pub struct Session<E> {
     server: Server,
     engine: E,
@@ -222,7 +238,7 @@ impl<E: Engine> Session<E> {
         }
         let over = decision.stop.is_some();
         for book in watching.iter_mut() {
-            book.between(&Moment { state: &|| self.state(), over })?;
+            book.between(&BetweenRounds { state: &|| self.state(), over })?;
         }
         Ok((flow, decision.stop))
     }

@@ -17,10 +17,10 @@ pub enum Verdict {
     Benign,
     /// Somebody left, and the final weights fail somebody.
     Harmful,
-    /// Whoever could be asked about the final weights is content, and too little is known of the
+    /// All who could be asked about the final weights are content, and too little is known of the
     /// others: somebody left, or nobody could be asked.
     Unknown,
-    /// The final weights are worth nothing, whoever left: see [`Empty`].
+    /// The final weights are worth nothing, whether or not anybody left: see [`Empty`].
     Empty,
 }
 

@@ -38,20 +38,20 @@ use std::collections::BTreeMap;
 #[serde(deny_unknown_fields, default)]
 pub struct Forgetting {
     /// What it does.
-    pub how: How,
+    pub how: ForgetMethod,
     /// Whose goodbyes ask for it; everybody's if none is named.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub agents: Vec<AgentId>,
     /// Every how many rounds the lengths of updates are kept, for `eraser`.
     pub every: u32,
     #[serde(rename = "memory", skip_serializing_if = "is_default")]
-    kept: Kept,
+    kept: ForgettingMemory,
 }
 
 /// What a server does about an agent that asks to be forgotten.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum How {
+pub enum ForgetMethod {
     /// Nothing.
     #[default]
     Keep,
@@ -63,7 +63,7 @@ pub enum How {
     Subtract,
 }
 
-impl How {
+impl ForgetMethod {
     /// Its name in a configuration.
     pub fn name(self) -> &'static str {
         match self {
@@ -77,7 +77,12 @@ impl How {
 
 impl Default for Forgetting {
     fn default() -> Self {
-        Self { how: How::Keep, agents: Vec::new(), every: 2, kept: Kept::default() }
+        Self {
+            how: ForgetMethod::Keep,
+            agents: Vec::new(),
+            every: 2,
+            kept: ForgettingMemory::default(),
+        }
     }
 }
 
@@ -89,7 +94,7 @@ struct Lengths(#[serde(with = "pairs")] BTreeMap<AgentId, f64>);
 /// What must be remembered to forget.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-struct Kept {
+struct ForgettingMemory {
     #[serde(with = "packed", skip_serializing_if = "Vec::is_empty")]
     start: Vec<f64>,
     /// The lengths of past rounds.
@@ -100,23 +105,23 @@ struct Kept {
     replay: Vec<Lengths>,
     /// By agent, its part of all steps so far.
     #[serde(with = "pairs")]
-    parts: BTreeMap<AgentId, Part>,
+    parts: BTreeMap<AgentId, StepsPart>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
-struct Part(#[serde(with = "packed")] Vec<f64>);
+struct StepsPart(#[serde(with = "packed")] Vec<f64>);
 
 impl Forgetting {
     /// The way, for everybody who leaves.
-    pub fn new(how: How) -> Self {
+    pub fn new(how: ForgetMethod) -> Self {
         Self { how, ..Self::default() }
     }
 
     /// The same without what it remembers.
     #[cfg(test)]
     fn fresh(self) -> Self {
-        Self { kept: Kept::default(), ..self }
+        Self { kept: ForgettingMemory::default(), ..self }
     }
 
     /// Checks the parameters.
@@ -131,7 +136,7 @@ impl Forgetting {
     pub(super) fn begin(mut self, weights: &[f64]) -> Result<Self, Error> {
         self.check()?;
         inside::check_fresh("forget", &self)?;
-        if matches!(self.how, How::Retrain | How::Eraser) {
+        if matches!(self.how, ForgetMethod::Retrain | ForgetMethod::Eraser) {
             self.kept.start = weights.to_vec();
         }
         Ok(self)
@@ -141,7 +146,8 @@ impl Forgetting {
     pub(super) fn check_dimension(&self, dimension: usize) -> Result<(), Error> {
         let parts = self.kept.parts.values().map(|part| part.0.len());
         let start = Some(self.kept.start.len()).filter(|len| *len > 0);
-        let needs = matches!(self.how, How::Retrain | How::Eraser) && start.is_none();
+        let needs =
+            matches!(self.how, ForgetMethod::Retrain | ForgetMethod::Eraser) && start.is_none();
         match parts.chain(start).find(|len| *len != dimension) {
             Some(len) => {
                 let why = format!("forget remembers {len} numbers, the weights have {dimension}");
@@ -165,7 +171,7 @@ impl Forgetting {
 
     /// Forgets agents: what to add to the weights.
     pub(super) fn forget(&mut self, who: &[AgentId], weights: &[f64]) -> Vec<f64> {
-        if self.how == How::Subtract {
+        if self.how == ForgetMethod::Subtract {
             let mut back = vec![0.0; weights.len()];
             for agent in who {
                 if let Some(part) = self.kept.parts.remove(agent) {
@@ -209,8 +215,8 @@ impl Forgetting {
     pub(super) fn note(&mut self, round: &Round<'_>, step: &[f64]) {
         let reach = |report: &Report<'_>| report.reach.unwrap_or(round.step_size);
         match self.how {
-            How::Keep | How::Retrain => {}
-            How::Eraser => {
+            ForgetMethod::Keep | ForgetMethod::Retrain => {}
+            ForgetMethod::Eraser => {
                 if self.kept.since == 0 {
                     let length = |report: &Report<'_>| {
                         (report.agent, reach(report) * linalg::norm(report.direction))
@@ -219,7 +225,7 @@ impl Forgetting {
                 }
                 self.kept.since = (self.kept.since + 1) % self.every.max(1);
             }
-            How::Subtract => {
+            ForgetMethod::Subtract => {
                 let reports = round.reports.as_slice();
                 let directions: Vec<Vector<'_>> = reports.iter().map(|r| r.direction).collect();
                 let gram = linalg::gram(&directions);
@@ -241,12 +247,13 @@ mod tests {
     use super::super::Server;
     use super::*;
     use crate::optimiser::Adam;
-    use crate::{Mean, Mifa, Optimiser, Rule};
+    use crate::rule::Mifa;
+    use crate::{Loss, Mean, Optimiser, Rule};
     use proptest::prelude::*;
 
     const START: [f64; 2] = [0.5, -0.5];
 
-    fn server(rule: impl Into<Rule>, how: How) -> Server {
+    fn server(rule: impl Into<Rule>, how: ForgetMethod) -> Server {
         let server = Server::new(START.to_vec(), rule, 0.1).unwrap();
         server.with_forgetting(Forgetting { every: 1, ..Forgetting::new(how) }).unwrap()
     }
@@ -256,8 +263,9 @@ mod tests {
         let heard = told.iter().enumerate().filter_map(|(id, g)| Some((id, g.as_ref()?)));
         let report = |(id, g): (usize, &'_ [f64; 2])| (id as u64, *g);
         let heard: Vec<(u64, [f64; 2])> = heard.map(report).collect();
-        let reports =
-            heard.iter().map(|(id, g)| Report::new(AgentId(*id), 5.0, 0.1, Vector::F64(g)));
+        let reports = heard.iter().map(|(id, g)| {
+            Report::new(AgentId(*id), Loss::Exact(5.0).leaves_at(0.1), Vector::F64(g))
+        });
         let gone = gone.iter().copied().map(AgentId).collect();
         let reports = Reports::with_goodbyes(2, reports.collect(), gone).unwrap().with_absent(1);
         server.step(&reports).unwrap().forgot
@@ -277,7 +285,7 @@ mod tests {
         ) {
             for rule in [Rule::from(Mean::default()), Mifa::default().into()] {
                 let adam = || Optimiser::from(Adam::default());
-                let mut run = server(rule.clone(), How::Retrain).with_optimiser(adam()).unwrap();
+                let mut run = server(rule.clone(), ForgetMethod::Retrain).with_optimiser(adam()).unwrap();
                 let mut fresh = Server::new(START.to_vec(), rule, 0.1).unwrap().with_optimiser(adam()).unwrap();
                 for told in &before {
                     round(&mut run, &told.map(Some), &[]);
@@ -299,7 +307,7 @@ mod tests {
         fn subtracting_takes_back_the_agents_part_and_nothing_else(
             before in prop::collection::vec(prop::array::uniform3(prop::array::uniform2(-1.0..1.0f64)), 1..6),
         ) {
-            let mut run = server(Mean::default(), How::Subtract);
+            let mut run = server(Mean::default(), ForgetMethod::Subtract);
             let mut expected = START;
             for told in &before {
                 round(&mut run, &told.map(Some), &[]);
@@ -317,7 +325,7 @@ mod tests {
         fn the_eraser_replays_the_others_rounds(
             before in prop::collection::vec(prop::array::uniform3(prop::array::uniform2(0.1..1.0f64)), 1..6),
         ) {
-            let mut run = server(Mean::default(), How::Eraser);
+            let mut run = server(Mean::default(), ForgetMethod::Eraser);
             let mut alone = Server::new(START.to_vec(), Mean::default(), 0.1).unwrap();
             for told in &before {
                 round(&mut run, &told.map(Some), &[]);
@@ -339,7 +347,7 @@ mod tests {
             asks in 1usize..5,
             saved in 1usize..6,
         ) {
-            for how in [How::Keep, How::Retrain, How::Eraser, How::Subtract] {
+            for how in [ForgetMethod::Keep, ForgetMethod::Retrain, ForgetMethod::Eraser, ForgetMethod::Subtract] {
                 let mut whole = server(Mean::default(), how);
                 let mut cut = whole.clone();
                 for (number, told) in told.iter().enumerate() {
@@ -368,10 +376,11 @@ mod tests {
     #[test]
     fn only_those_who_are_named_are_forgotten_and_keep_forgets_nobody() {
         let both = [Some([1.0, 0.0]), Some([0.0, 1.0])];
-        let forgetting = Forgetting { agents: vec![AgentId(7)], ..Forgetting::new(How::Retrain) };
+        let forgetting =
+            Forgetting { agents: vec![AgentId(7)], ..Forgetting::new(ForgetMethod::Retrain) };
         let fresh = Server::new(START.to_vec(), Mean::default(), 0.1).unwrap();
         let mut named = fresh.with_forgetting(forgetting).unwrap();
-        let mut keeps = server(Mean::default(), How::Keep);
+        let mut keeps = server(Mean::default(), ForgetMethod::Keep);
         for server in [&mut named, &mut keeps] {
             round(server, &both, &[]);
         }

@@ -5,7 +5,7 @@ pub mod optimiser;
 pub mod policy;
 mod state;
 
-pub use forgetting::{Forgetting, How};
+pub use forgetting::{ForgetMethod, Forgetting};
 pub use optimiser::Optimiser;
 pub use policy::{Policies, Policy};
 pub use state::{Progress, ServerState};
@@ -179,7 +179,7 @@ impl Server {
             });
         }
         let asking = self.forgetting.as_ref().map_or(Vec::new(), |f| f.asking(reports));
-        let keeps = self.forgetting.as_ref().is_none_or(|f| f.how == How::Keep);
+        let keeps = self.forgetting.as_ref().is_none_or(|f| f.how == ForgetMethod::Keep);
         if !asking.is_empty() && !keeps {
             return self.forget(asking, reports);
         }
@@ -342,10 +342,10 @@ impl Server {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{AdaGd, Mean, Report};
+    use crate::{AdaGd, Loss, Mean, Report};
 
     fn one(g: &[f64]) -> Vec<Report<'_>> {
-        vec![Report::new(AgentId(0), 5.0, 0.1, Vector::F64(g))]
+        vec![Report::new(AgentId(0), Loss::Exact(5.0).leaves_at(0.1), Vector::F64(g))]
     }
 
     #[test]
@@ -409,7 +409,8 @@ mod tests {
         let mut server =
             Server::new(vec![0.0], Mean::default(), 1.0).unwrap().with_policy(policy).unwrap();
         let g = [1.0];
-        let report = |id, loss| Report::new(AgentId(id), loss, 0.1, Vector::F64(&g));
+        let report =
+            |id, loss| Report::new(AgentId(id), Loss::Exact(loss).leaves_at(0.1), Vector::F64(&g));
         let rounds = [
             vec![report(0, 2.0), report(1, 2.0)],
             vec![report(0, 0.2), report(1, 1.0)],

@@ -67,7 +67,7 @@ pub struct Diagnosis {
 
 /// What is known about a run from elsewhere.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Known {
+pub struct RunConstants {
     /// The Lipschitz constant L, if the problem gives it.
     pub lipschitz: Option<f64>,
     /// The smoothness H, if the problem gives it.
@@ -158,7 +158,7 @@ impl Diagnosis {
     }
 
     /// The findings, with advice.
-    pub fn findings(&self, known: Known) -> Findings {
+    pub fn findings(&self, known: RunConstants) -> Findings {
         let lipschitz = known.lipschitz.unwrap_or(self.lipschitz);
         let smoothness = known.smoothness.unwrap_or(self.smoothness);
         let agents = self.agents as f64;
@@ -226,8 +226,8 @@ fn curvature(before: &GramLine, after: &GramLine) -> f64 {
     strongest
 }
 
-fn advice(findings: &Findings, known: Known) -> Vec<String> {
-    let Known { delta, halves, .. } = known;
+fn advice(findings: &Findings, known: RunConstants) -> Vec<String> {
+    let RunConstants { delta, halves, .. } = known;
     let mut advice = Vec::new();
     match findings.theorem_step {
         _ if delta.is_none() => advice.push(
@@ -319,20 +319,22 @@ mod tests {
         diagnosis.content_at_start(&[AgentId(1)]);
         let line = r#"{"round":1,"agents":[0],"loss":[1],"gram":[4],"slope":[-1],"step_norm":1}"#;
         diagnosis.add(serde_json::from_str(line).unwrap());
-        let findings = diagnosis.findings(Known { delta: Some(0.1), ..Known::default() });
+        let findings =
+            diagnosis.findings(RunConstants { delta: Some(0.1), ..RunConstants::default() });
         assert_eq!((findings.agents, findings.smallest_angle), (2, None));
         assert_eq!(findings.content_at_start_called, ["St Mary"]);
         let said = &findings.advice[0];
         assert!(said.starts_with("St Mary is content with the start and leaves"), "{said}");
         diagnosis.content_at_start(&[AgentId(0), AgentId(3)]);
-        let said = diagnosis.findings(Known::default()).advice.swap_remove(0);
+        let said = diagnosis.findings(RunConstants::default()).advice.swap_remove(0);
         assert!(said.starts_with("Agent 0, 3 are content with the start and leave "), "{said}");
     }
 
     #[test]
     fn only_a_rule_that_keeps_agents_is_told_to_set_its_slack() {
         let advice = |rule: crate::Rule| {
-            let known = Known { step_size: 0.1, delta: rule.slack(), ..Known::default() };
+            let known =
+                RunConstants { step_size: 0.1, delta: rule.slack(), ..RunConstants::default() };
             Diagnosis::default().findings(known).advice.join(" ")
         };
         let ada_gd = crate::AdaGd { delta: 0.0, ..crate::AdaGd::default() };
@@ -346,8 +348,13 @@ mod tests {
     fn only_the_rule_that_can_halve_its_step_size_is_told_about_it() {
         let advice = |rule: crate::Rule, step_size: f64| {
             let (delta, halves) = (rule.slack(), rule.halves());
-            let known =
-                Known { step_size, delta, halves, lipschitz: Some(1.0), ..Known::default() };
+            let known = RunConstants {
+                step_size,
+                delta,
+                halves,
+                lipschitz: Some(1.0),
+                ..RunConstants::default()
+            };
             Diagnosis::default().findings(known).advice.join(" ")
         };
         let of = |rule: crate::Rule| (advice(rule.clone(), 10.0), advice(rule, 1e-9));

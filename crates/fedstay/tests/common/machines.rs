@@ -2,19 +2,10 @@
 
 use fedstay::numerics::{Isa, Machine, Workers};
 use std::sync::Arc;
+use threads::Threads;
 
-/// So many threads; each takes every n-th part.
-struct Threads(usize);
-
-impl Workers for Threads {
-    fn share(&self, parts: usize, part: &(dyn Fn(usize) + Sync)) {
-        std::thread::scope(|scope| {
-            for first in 0..self.0 {
-                scope.spawn(move || (first..parts).step_by(self.0).for_each(part));
-            }
-        });
-    }
-}
+#[path = "../../../fedstay-kernels/src/numerics/kernel/tests/threads.rs"]
+mod threads;
 
 pub(crate) fn with_threads(count: usize) -> Machine {
     Machine::default().with_workers(Arc::new(Threads(count)))

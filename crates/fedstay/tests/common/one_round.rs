@@ -1,7 +1,7 @@
 //! A server that takes made-up reports: losses and gradients as numbers.
 #![allow(dead_code)]
 
-use fedstay::{AgentId, Report, Reports, Rule, Server, Vector};
+use fedstay::{AgentId, Loss, Report, Reports, Rule, Server, Vector};
 
 pub(crate) const ETA: f64 = 0.3;
 pub(crate) const EPSILON: f64 = 0.5;
@@ -10,7 +10,7 @@ pub(crate) type Gradients = Vec<Vec<f64>>;
 
 pub(crate) fn reports<'a>(losses: &[f64], gradients: &'a [Vec<f64>]) -> Reports<'a> {
     let report = |(id, (loss, g)): (usize, (&f64, &'a Vec<f64>))| {
-        Report::new(AgentId(id as u64), *loss, EPSILON, Vector::F64(g))
+        Report::new(AgentId(id as u64), Loss::Exact(*loss).leaves_at(EPSILON), Vector::F64(g))
     };
     let reports = losses.iter().zip(gradients).enumerate().map(report).collect();
     Reports::new(gradients[0].len(), reports).unwrap()

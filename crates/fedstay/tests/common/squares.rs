@@ -17,7 +17,7 @@ pub struct Squares {
 }
 
 impl Squares {
-    /// So many of them, and the model.
+    /// Their number, and the model.
     pub fn some(seed: u64, agents: usize) -> (Vec<Self>, Vec<f64>) {
         let mut rng = Seed(seed).stream("liar", 0, 0);
         let mut draw = || fedstay::numerics::normal(&mut rng);

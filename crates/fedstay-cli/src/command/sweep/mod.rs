@@ -42,13 +42,13 @@ pub struct Sweep {
     #[command(subcommand)]
     action: Option<Action>,
     #[command(flatten)]
-    run: run::Run,
+    run: run::SweepRun,
 }
 
 #[derive(Debug, clap::Subcommand)]
 enum Action {
     /// Write a commented starter file
-    New(new::New),
+    New(new::SweepNew),
     /// How much of a sweep is done, and how long it took
     Status(status::Status),
     /// Results as a table in the terminal: means, 95% confidence, paired differences

@@ -15,13 +15,13 @@ const SWEEP_SCHEMA: &str = "sweep.schema.json";
 
 /// Write a commented starter file.
 #[derive(Debug, clap::Args)]
-pub(super) struct New {
+pub(super) struct SweepNew {
     /// Where to write it
     #[arg(default_value = "sweep.toml")]
     file: PathBuf,
 }
 
-impl New {
+impl SweepNew {
     pub(super) fn run(self, screen: &Screen) -> Result<()> {
         let file = self.file.display();
         if self.file.exists() {

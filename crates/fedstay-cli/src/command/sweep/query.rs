@@ -20,7 +20,8 @@ Examples:
   fedstay sweep query study.toml --sql \"SELECT count(*) FROM runs\"
 
 Results: MEASURE.mean, .min, .max, .median, .spread and population.MEASURE, where MEASURE is loss, accuracy \
-or what the sweep measures; left, first_departure, rounds, or any other number of a run's summary.";
+or what the sweep measures (fedstay list measures); held_back.MEASURE.mean and so on, of agents' own \
+held-back rows; left, first_departure, rounds, or any other number of a run's summary.";
 
 /// Results as a table in the terminal.
 #[derive(Debug, clap::Args)]

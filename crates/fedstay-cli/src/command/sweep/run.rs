@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 /// Compute what is missing from a sweep.
 #[derive(Debug, clap::Args)]
-pub(super) struct Run {
+pub(super) struct SweepRun {
     #[command(flatten)]
     study: Study,
     /// Say how many runs are missing and how long they would take, but compute none
@@ -27,7 +27,7 @@ pub(super) struct Run {
     threads: Threads,
 }
 
-impl Run {
+impl SweepRun {
     pub(super) fn run(self, screen: &Screen) -> Result<()> {
         let plan = self.study.plan()?;
         let path = self.study.store_path()?;

@@ -2,11 +2,14 @@
 
 use crate::markup::escape;
 
-/// A table of so many rows is printed on one page.
+/// The most rows of a table that is printed on one page.
 const SHORT: usize = 20;
 
 /// A table.
-pub(super) fn rows_of(headings: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
+pub(in crate::picture) fn rows_of(
+    headings: &[&str],
+    rows: impl Iterator<Item = Vec<String>>,
+) -> String {
     let cells = |tag: &str, cells: Vec<String>| -> String {
         cells.iter().map(|cell| format!("<{tag}>{}</{tag}>", escape(cell))).collect()
     };
@@ -21,6 +24,6 @@ pub(super) fn rows_of(headings: &[&str], rows: impl Iterator<Item = Vec<String>>
 }
 
 /// A paragraph with a class.
-pub(super) fn paragraph(class: &str, text: &str) -> String {
+pub(in crate::picture) fn paragraph(class: &str, text: &str) -> String {
     format!("<p class=\"{class}\">{}</p>\n", escape(text))
 }

@@ -5,7 +5,7 @@ use crate::markup::escape;
 use crate::picture::{Subject, map};
 use crate::words::{guarantee, sentence, unrealizable};
 use fedstay::Rule;
-use fedstay::diagnose::{Diagnosis, Findings, Known};
+use fedstay::diagnose::{Diagnosis, Findings, RunConstants};
 use serde::Deserialize;
 
 /// The section about the theorem: step size, angles, advice, guarantee and landing.
@@ -68,7 +68,7 @@ fn findings(subject: &Subject) -> Option<Findings> {
     if let Some(first) = subject.recorded.rounds.first() {
         diagnosis.content_at_start(&first.left);
     }
-    Some(diagnosis.findings(Known {
+    Some(diagnosis.findings(RunConstants {
         lipschitz: instance.as_ref().and_then(|instance| instance.lipschitz),
         smoothness: instance.as_ref().and_then(|instance| instance.smoothness),
         step_size: number(config.get("step_size"))?,

@@ -22,7 +22,7 @@ const CHEAP: usize = 8;
 struct Part {
     /// Which rows of the panel.
     rows: Range<usize>,
-    /// Their columns in the factor, side by side: so many lines for each column.
+    /// Their columns in the factor, side by side: the same number of lines for each column.
     lines: usize,
     solved: Vec<Line>,
     /// The same, row by row.

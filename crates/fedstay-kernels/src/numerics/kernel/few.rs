@@ -97,7 +97,7 @@ unsafe fn tiles<V: Lanes, N: Element, const T: usize>(
             for (side, totals) in (0..=top).zip(&mut totals) {
                 let (above, beside) = (&rows[top * T..][..T], &rows[side * T..][..T]);
                 let lines = block.div_ceil(WIDTH);
-                // SAFETY: there are so many lines behind every pointer.
+                // SAFETY: there are that many lines behind every pointer.
                 unsafe {
                     match side == top {
                         true => tile::<V, N, T, true>(above, beside, lines, start == 0, totals),

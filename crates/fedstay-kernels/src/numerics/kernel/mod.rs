@@ -8,7 +8,7 @@
 //! | [`add_scaled`] | one vector added to another | everything else |
 //! | [`substitute`], [`subtract`] | a triangular system for many right-hand sides, and rows below it | factors |
 //!
-//! **One inner product is one number**, whoever computes it (but for [`Sums::Single`], see `singles.rs`). Eight sums run side by side over
+//! **One inner product is one number**, whichever kernel computes it (but for [`Sums::Single`], see `singles.rs`). Eight sums run side by side over
 //! [`BLOCK`] columns, and are added to eight totals; the totals of [`SPAN`] columns become one number,
 //! and the numbers of all spans are added in order. A tile of a Gram matrix, a fused pass and a single
 //! product do this with different loops and the same roundings. So what is measured on the way need

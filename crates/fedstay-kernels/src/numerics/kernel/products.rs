@@ -113,7 +113,7 @@ thread_local! {
     static ROOM: RefCell<TileRoom> = RefCell::default();
 }
 
-/// So many lines, with anything in them.
+/// This number of lines, with anything in them.
 pub(super) fn lines(of: &mut Vec<Line>, count: usize) -> &mut [Line] {
     if of.len() < count {
         of.resize(count, Line::ZERO);

@@ -93,7 +93,7 @@ unsafe fn tiles<'a, V: Lanes, const N: usize, const C: usize>(
     while start < columns {
         let block = COLUMNS.min(columns - start);
         for (vector, row) in beside.iter().zip(others.chunks_exact_mut(STRIDE)) {
-            // SAFETY: there are so many columns, and a line is sixteen such numbers.
+            // SAFETY: there are that many columns, and a line is sixteen such numbers.
             unsafe {
                 let from = vector.as_ptr().add(start);
                 // The block after this one is wanted next, and too far away to be guessed.

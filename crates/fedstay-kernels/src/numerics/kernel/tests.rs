@@ -1,10 +1,13 @@
 //! One inner product is one number: for every instruction set, kernel and number of workers.
 
+mod threads;
+
 use super::super::{Machine, Workers};
 use super::*;
 use crate::{Bf16, Isa, Seed, Vector};
 use rand::Rng;
 use std::sync::Arc;
+use threads::Threads;
 
 /// Numbers between −1 and 1, in all precisions.
 struct Drawn {
@@ -54,19 +57,6 @@ struct Backwards;
 impl Workers for Backwards {
     fn share(&self, parts: usize, part: &(dyn Fn(usize) + Sync)) {
         (0..parts).rev().for_each(part);
-    }
-}
-
-/// So many threads; each takes every n-th part.
-struct Threads(usize);
-
-impl Workers for Threads {
-    fn share(&self, parts: usize, part: &(dyn Fn(usize) + Sync)) {
-        std::thread::scope(|scope| {
-            for first in 0..self.0 {
-                scope.spawn(move || (first..parts).step_by(self.0).for_each(part));
-            }
-        });
     }
 }
 
@@ -137,7 +127,7 @@ fn sums_in_single_precision_of_one_number_are_near_enough() {
     }
 }
 
-/// Sums in single precision are other numbers, near enough, and the same ones whoever computes them.
+/// Sums in single precision are other numbers, near enough, and the same ones on every machine.
 #[test]
 fn a_gram_matrix_in_single_precision_is_the_same_on_every_machine() {
     for (count, columns) in [(3, 19), (9, 1_024), (70, 513), (300, 650), (5, SPAN + 1_234)] {

@@ -1,13 +1,14 @@
 //! Memory that one bundle leaves to the next.
 
+use crate::lock;
 use crate::numerics::half_space::ActiveSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// The most numbers of a Gram matrix that are kept: 32 MB, a matrix of 2,800 vectors.
 const MOST: usize = 1 << 22;
 
 /// Where a bundle leaves its memory to the next one: to ask for it anew, and to have it cleared, takes as long as to
-/// measure all vectors several times. Clones share it, and whoever comes first has it.
+/// measure all vectors several times. Clones share it, and the first that asks has it.
 #[derive(Debug, Clone, Default)]
 pub struct Room(Arc<Mutex<Memory>>);
 
@@ -19,7 +20,7 @@ pub(super) struct Memory {
 
 impl Room {
     pub(super) fn take(&self) -> Memory {
-        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *lock(&self.0))
     }
 
     /// Leaves it here, unless it is so much that it is better given back.
@@ -27,7 +28,7 @@ impl Room {
         if memory.gram.capacity() > MOST {
             return;
         }
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = memory;
+        *lock(&self.0) = memory;
     }
 }
 

@@ -40,10 +40,14 @@ pub enum Allowed {
     Text,
     /// Text of one character.
     Character,
-    /// A multiple of what an agent reaches alone, `"1.1 * local"`.
+    /// A multiple of a loss that is found out, `"1.1 * local"`.
     Relative,
+    /// A table of such values, by names that the data have.
+    ByName(&'static Allowed),
     /// A list of such values.
     List(&'static Allowed),
+    /// A table in which every name has such a value.
+    Named(&'static Allowed),
     /// One of several types.
     Either(&'static [Allowed]),
     /// The parts of a mixed population: tables with the keys of a behaviour.
@@ -96,6 +100,12 @@ impl Allowed {
             Self::List(of) => {
                 value.as_array().is_some_and(|list| list.iter().all(|value| of.has(value)))
             }
+            Self::ByName(of) => value.as_table().is_some_and(|table| {
+                !table.is_empty() && table.iter().all(|(_, value)| of.has(value))
+            }),
+            Self::Named(of) => {
+                value.as_table().is_some_and(|table| table.values().all(|value| of.has(value)))
+            }
             Self::Either(types) => types.iter().any(|one| one.has(value)),
             Self::Parts => {
                 value.as_array().is_some_and(|list| list.iter().all(|part| part.is_table()))
@@ -107,7 +117,7 @@ impl Allowed {
     pub fn takes_numbers(self) -> bool {
         match self {
             Self::Count(..) | Self::Number(..) | Self::Positive(_) | Self::Finite => true,
-            Self::List(of) => of.takes_numbers(),
+            Self::List(of) | Self::Named(of) => of.takes_numbers(),
             Self::Either(types) => types.iter().any(|one| one.takes_numbers()),
             Self::Kind
             | Self::Word(..)
@@ -115,6 +125,7 @@ impl Allowed {
             | Self::Text
             | Self::Character
             | Self::Relative
+            | Self::ByName(_)
             | Self::Parts => false,
         }
     }
@@ -139,8 +150,14 @@ impl Allowed {
             Self::Finite => json!({ "type": "number" }),
             Self::Switch => json!({ "type": "boolean" }),
             Self::Character => json!({ "type": "string", "minLength": 1, "maxLength": 1 }),
-            Self::Relative => json!({ "type": "string", "pattern": r"\*\s*local\s*$" }),
+            Self::Relative => {
+                json!({ "type": "string", "pattern": r"\*\s*(local|alone|pooled)\s*$" })
+            }
             Self::List(of) => json!({ "type": "array", "items": of.schema() }),
+            Self::ByName(of) => {
+                json!({ "type": "object", "minProperties": 1, "additionalProperties": of.schema() })
+            }
+            Self::Named(of) => json!({ "type": "object", "additionalProperties": of.schema() }),
             Self::Either(types) => {
                 json!({ "anyOf": types.iter().map(|one| one.schema()).collect::<Vec<_>>() })
             }
@@ -168,8 +185,18 @@ impl Allowed {
             Self::Switch => "true or false".to_owned(),
             Self::Text => one_or("a text", "texts"),
             Self::Character => one_or("one character", "characters"),
-            Self::Relative => "\"1.1 * local\"".to_owned(),
+            Self::Relative => "\"1.1 * local\", \"1.0 * alone\" or \"1.05 * pooled\"".to_owned(),
             Self::List(of) => format!("{} of {}", one_or("a list", "lists"), of.words(true)),
+            Self::ByName(of) => {
+                format!("{} of {} by name", one_or("a table", "tables"), of.words(true))
+            }
+            Self::Named(of) => {
+                format!(
+                    "{} in which every name has {}",
+                    one_or("a table", "tables"),
+                    of.words(false)
+                )
+            }
             Self::Either(types) => {
                 types.iter().map(|one| one.words(many)).collect::<Vec<_>>().join(", or ")
             }
@@ -216,7 +243,8 @@ mod tests {
             Allowed::Either(&[Allowed::Finite, Allowed::List(&Allowed::Finite), Allowed::Relative]);
         assert_eq!(
             said(EPSILON, Value::from("soon")).unwrap_err(),
-            "`a.b` is \"soon\", but must be a finite number, or a list of finite numbers, or \"1.1 * local\""
+            "`a.b` is \"soon\", but must be a finite number, or a list of finite numbers, or \
+             \"1.1 * local\", \"1.0 * alone\" or \"1.05 * pooled\""
         );
         const NUMBERS: Allowed = Allowed::List(&Allowed::NUMBER);
         const WORD: Allowed = Allowed::Word(&["stop", "halve"], &["half"]);

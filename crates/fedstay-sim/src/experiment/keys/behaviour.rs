@@ -1,7 +1,7 @@
 //! `[behaviour]`: how agents decide.
 
 use super::allowed::COUNT;
-use super::{Allowed, Key, Kinds, On, Section};
+use super::{Allowed, Key, On, Section};
 use fedstay::Behaviour;
 
 /// The keys of a part of a mixed population, in addition to those of its behaviour.
@@ -21,15 +21,10 @@ pub(super) const PART: [Key; 2] = [
 ];
 
 pub(super) static SECTION: Section = Section {
-    name: "behaviour",
-    about: "How agents decide whether to stay, and what they report",
-    on: On::Anything,
-    kinds: Some(Kinds::of::<Behaviour>()),
     keys: &[
-        Key::new(
+        Key::kind(
             "behaviour.kind",
             "\"threshold\"",
-            Allowed::Kind,
             "how agents decide: see `fedstay list behaviours`",
         )
         .shares(),
@@ -154,4 +149,9 @@ pub(super) static SECTION: Section = Section {
              and with the keys of its kind",
         ),
     ],
+    ..Section::of::<Behaviour>(
+        On::Anything,
+        "behaviour",
+        "How agents decide whether to stay, and what they report",
+    )
 };

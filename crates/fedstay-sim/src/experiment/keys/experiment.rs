@@ -3,8 +3,12 @@
 use super::allowed::LARGEST;
 use super::{Allowed, Key, On, Section};
 
-const EPSILON: Allowed =
-    Allowed::Either(&[Allowed::Finite, Allowed::List(&Allowed::Finite), Allowed::Relative]);
+const EPSILON: Allowed = Allowed::Either(&[
+    Allowed::Finite,
+    Allowed::List(&Allowed::Finite),
+    Allowed::ByName(&Allowed::Finite),
+    Allowed::Relative,
+]);
 
 pub(super) static SECTION: Section = Section {
     name: "",
@@ -24,8 +28,9 @@ pub(super) static SECTION: Section = Section {
             "epsilon",
             "0.2",
             EPSILON,
-            "the target loss at which an agent is content: one for all, one for each agent, or a \
-             multiple of what the agent reaches alone",
+            "the target loss at which an agent is content: one for all, one for each agent in a list or by \
+             owner's name (`\"*\"` is the rest), or a multiple: of what the agent reaches by the same work \
+             alone (`local`), by the best model of its own rows (`alone`), or of everybody's (`pooled`)",
         )
         .otherwise("the problem's own on a problem")
         .shares(),

@@ -200,7 +200,9 @@ fn fits(schema: &Json, value: &Json, place: &str) -> Result<(), String> {
             "exclusiveMinimum" => number(|value, least| value > least),
             "minLength" => length.is_none_or(|length| length >= rule.as_u64().unwrap()),
             "maxLength" => length.is_none_or(|length| length <= rule.as_u64().unwrap()),
-            "pattern" => value.as_str().is_none_or(|text| text.trim().ends_with("* local")),
+            "pattern" => value.as_str().is_none_or(|text| {
+                ["* local", "* alone", "* pooled"].iter().any(|end| text.trim().ends_with(end))
+            }),
             "required" => rule.as_array().unwrap().iter().all(|name| {
                 value.as_object().is_none_or(|value| value.contains_key(name.as_str().unwrap()))
             }),
@@ -215,6 +217,16 @@ fn fits(schema: &Json, value: &Json, place: &str) -> Result<(), String> {
                     if let Some(part) = value.get(name) {
                         fits(rule, part, &format!("{place}.{name}"))?;
                     }
+                }
+                true
+            }
+            "minProperties" => {
+                let least = rule.as_u64().unwrap() as usize;
+                value.as_object().is_none_or(|value| value.len() >= least)
+            }
+            "additionalProperties" if rule.is_object() => {
+                for (name, part) in value.as_object().into_iter().flatten() {
+                    fits(rule, part, &format!("{place}.{name}"))?;
                 }
                 true
             }

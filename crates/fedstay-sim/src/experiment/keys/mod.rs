@@ -200,6 +200,11 @@ impl Key {
         Self { name, example, allowed, about, otherwise: "", shares: false }
     }
 
+    /// The key that names the kind of its section.
+    const fn kind(name: &'static str, example: &'static str, about: &'static str) -> Self {
+        Self::new(name, example, Allowed::Kind, about)
+    }
+
     const fn otherwise(self, otherwise: &'static str) -> Self {
         Self { otherwise, ..self }
     }
@@ -220,6 +225,12 @@ impl Key {
     /// Its name within the section.
     pub fn short_name(&self) -> &'static str {
         self.name.rsplit_once('.').map_or(self.name, |(_, name)| name)
+    }
+
+    /// Whether a value of this name is its value, or a part of it.
+    fn has(&self, name: &str) -> bool {
+        let part = || name.strip_prefix(self.name).is_some_and(|rest| rest.starts_with('.'));
+        self.name == name || matches!(self.allowed, Allowed::Named(_)) && part()
     }
 
     /// The kinds of its section that have it; all of them, if empty.
@@ -281,6 +292,11 @@ impl Key {
 }
 
 impl Section {
+    /// A section that has the kinds of a list, without keys so far.
+    const fn of<T: Listed>(on: On, name: &'static str, about: &'static str) -> Self {
+        Self { name, about, on, kinds: Some(Kinds::of::<T>()), keys: &[] }
+    }
+
     /// The key that names its kind: `kind`, but `optimiser` for the server.
     pub(crate) fn kind_key(&self) -> &'static str {
         let names_it = self.keys.iter().find(|key| key.allowed == Allowed::Kind);
@@ -315,6 +331,6 @@ impl Section {
 /// Whether a configuration allows its runs with other ε to share work. A key that is not in the
 /// list is not shared.
 pub(crate) fn may_share(config: &serde_json::Value) -> bool {
-    let shares = |name: &str| KEYS.iter().any(|key| key.name == name && key.shares);
+    let shares = |name: &str| KEYS.iter().any(|key| key.shares && key.has(name));
     leaves(config).iter().all(|(name, _)| shares(name))
 }

@@ -1,20 +1,15 @@
 //! `[model]`: what is trained.
 
 use super::allowed::LARGEST;
-use super::{Allowed, Key, Kinds, On, Section};
+use super::{Allowed, Key, On, Section};
 use crate::model::{MOST_CHANNELS, Model};
 
 /// A width; the model itself says which are too large or too small, and what would fit.
 const WIDTH: Allowed = Allowed::Count(0, LARGEST);
 
 pub(super) static SECTION: Section = Section {
-    name: "model",
-    about: "What is trained",
-    on: On::Training,
-    kinds: Some(Kinds::of::<Model>()),
     keys: &[
-        Key::new("model.kind", "\"mlp\"", Allowed::Kind, "the model: see `fedstay list models`")
-            .shares(),
+        Key::kind("model.kind", "\"mlp\"", "the model: see `fedstay list models`").shares(),
         Key::new(
             "model.channels",
             "[6, 16]",
@@ -44,4 +39,5 @@ pub(super) static SECTION: Section = Section {
         )
         .shares(),
     ],
+    ..Section::of::<Model>(On::Training, "model", "What is trained")
 };

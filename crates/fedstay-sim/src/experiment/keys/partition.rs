@@ -2,22 +2,13 @@
 
 use super::allowed::COUNT;
 use super::data::NAMED;
-use super::{Allowed, Key, Kinds, On, Section};
+use super::{Allowed, Key, On, Section};
 use crate::partition::Partition;
 
 pub(super) static SECTION: Section = Section {
-    name: "partition",
-    about: "How rows are dealt to agents",
-    on: On::Training,
-    kinds: Some(Kinds::of::<Partition>()),
     keys: &[
-        Key::new(
-            "partition.kind",
-            "\"by-class\"",
-            Allowed::Kind,
-            "how rows are dealt to agents: see `fedstay list partitions`",
-        )
-        .shares(),
+        Key::kind("partition.kind", "\"by-class\"", "how rows are dealt to agents: see `fedstay list partitions`")
+            .shares(),
         Key::new(
             "partition.q",
             "0.9",
@@ -63,7 +54,17 @@ pub(super) static SECTION: Section = Section {
              ten agents half of the rows",
         )
         .shares(),
+        Key::new(
+            "partition.small",
+            "\"leave-out\"",
+            Allowed::Word(&["join", "leave-out", "refuse"], &[]),
+            "what becomes of owners with fewer rows than data.least: they are one owner together, their rows \
+             are not used, or the table is refused",
+        )
+        .otherwise("join")
+        .shares(),
         Key::new("partition.k", "2", Allowed::Count(1, COUNT), "how many shards each agent gets")
             .shares(),
     ],
+    ..Section::of::<Partition>(On::Training, "partition", "How rows are dealt to agents")
 };

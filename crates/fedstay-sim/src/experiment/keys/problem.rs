@@ -1,18 +1,13 @@
 //! `[problem]`: a named problem with exact oracles, instead of training on data.
 
-use super::{Allowed, Key, Kinds, On, Section};
+use super::{Allowed, Key, On, Section};
 use fedstay::problem::Problem;
 
 pub(super) static SECTION: Section = Section {
-    name: "problem",
-    about: "A named problem with exact oracles, instead of training on data",
-    on: On::Problem,
-    kinds: Some(Kinds::of::<Problem>()),
     keys: &[
-        Key::new(
+        Key::kind(
             "problem.kind",
             "\"observation-3\"",
-            Allowed::Kind,
             "which problem: see `fedstay list problems`",
         ),
         Key::new("problem.alpha", "1.0", Allowed::NUMBER, "shifts agent 1's zero set"),
@@ -27,4 +22,9 @@ pub(super) static SECTION: Section = Section {
         Key::new("problem.dim", "20", Allowed::Count(1, 100_000), "the number of weights"),
         Key::new("problem.samples", "10", Allowed::Count(1, 100_000), "the samples of each agent"),
     ],
+    ..Section::of::<Problem>(
+        On::Problem,
+        "problem",
+        "A named problem with exact oracles, instead of training on data",
+    )
 };

@@ -1,22 +1,13 @@
 //! `[rule]`: how the server aggregates.
 
 use super::allowed::{COUNT, LARGEST};
-use super::{Allowed, Key, Kinds, On, Section};
+use super::{Allowed, Key, On, Section};
 use fedstay::Rule;
 
 pub(super) static SECTION: Section = Section {
-    name: "rule",
-    about: "How the server aggregates",
-    on: On::Anything,
-    kinds: Some(Kinds::of::<Rule>()),
     keys: &[
-        Key::new(
-            "rule.kind",
-            "\"ada-gd\"",
-            Allowed::Kind,
-            "how the server aggregates: see `fedstay list rules`",
-        )
-        .shares(),
+        Key::kind("rule.kind", "\"ada-gd\"", "how the server aggregates: see `fedstay list rules`")
+            .shares(),
         Key::new(
             "rule.delta",
             "0.05",
@@ -222,4 +213,5 @@ pub(super) static SECTION: Section = Section {
         )
         .shares(),
     ],
+    ..Section::of::<Rule>(On::Anything, "rule", "How the server aggregates")
 };

@@ -1,22 +1,13 @@
 //! `[schedule]`: when agents can be reached.
 
 use super::allowed::COUNT;
-use super::{Allowed, Key, Kinds, On, Section};
+use super::{Allowed, Key, On, Section};
 use fedstay::Schedule;
 
 pub(super) static SECTION: Section = Section {
-    name: "schedule",
-    about: "When agents can be reached; an absent agent has not left",
-    on: On::Anything,
-    kinds: Some(Kinds::of::<Schedule>()),
     keys: &[
-        Key::new(
-            "schedule.kind",
-            "\"markov\"",
-            Allowed::Kind,
-            "when agents can be reached: see `fedstay list schedules`",
-        )
-        .shares(),
+        Key::kind("schedule.kind", "\"markov\"", "when agents can be reached: see `fedstay list schedules`")
+            .shares(),
         Key::new(
             "schedule.every",
             "20",
@@ -57,4 +48,5 @@ pub(super) static SECTION: Section = Section {
              in",
         ),
     ],
+    ..Section::of::<Schedule>(On::Anything, "schedule", "When agents can be reached; an absent agent has not left")
 };

@@ -1,18 +1,13 @@
 //! `[server]`: what becomes of the rule's step before it moves the weights.
 
-use super::{Allowed, Key, Kinds, On, Section};
+use super::{Allowed, Key, On, Section};
 use fedstay::Optimiser;
 
 pub(super) static SECTION: Section = Section {
-    name: "server",
-    about: "What becomes of the rule's step before the policy acts and the weights move",
-    on: On::Anything,
-    kinds: Some(Kinds::of::<Optimiser>()),
     keys: &[
-        Key::new(
+        Key::kind(
             "server.optimiser",
             "\"adam\"",
-            Allowed::Kind,
             "the server optimiser around the rule: see `fedstay list optimisers`",
         )
         .shares(),
@@ -45,4 +40,9 @@ pub(super) static SECTION: Section = Section {
         )
         .shares(),
     ],
+    ..Section::of::<Optimiser>(
+        On::Anything,
+        "server",
+        "What becomes of the rule's step before the policy acts and the weights move",
+    )
 };

@@ -40,6 +40,15 @@ pub(super) static SECTION: Section = Section {
         )
         .shares(),
         Key::new(
+            "decides_on_rows",
+            "\"held-back\"",
+            Allowed::Word(&["training", "held-back"], &[]),
+            "the rows its loss is measured on when it decides and reports: those it trains on, or its own test \
+             rows; gradients are always of training rows, so what rules foresee is then an estimate",
+        )
+        .otherwise("`training`")
+        .shares(),
+        Key::new(
             "last_stays",
             "false",
             Allowed::Switch,
@@ -59,7 +68,7 @@ pub(super) static SECTION: Section = Section {
             Allowed::List(&Allowed::Word(&NAMES, &[])),
             "what is measured then besides the loss; headlines tell the first",
         )
-        .otherwise("`accuracy`")
+        .otherwise("`accuracy`, or `rmse` of a number")
         .shares(),
         Key::new(
             "eval_agents",

@@ -93,7 +93,7 @@ fn a_round_by_products_is_the_direct_round_up_to_rounding() {
     }
 }
 
-/// Whether products are used for so many batches of rows drawn in turn.
+/// Whether products are used for this number of batches of rows drawn in turn.
 fn pays(widths: (usize, usize), samples: usize, batch: usize, steps: usize) -> bool {
     let network = mlp(&[widths.1], Activation::Relu, Init::Torch).network(widths.0, 10).unwrap();
     let (floats, labels) = (vec![0.0; samples * widths.0], vec![0; samples]);

@@ -152,6 +152,8 @@ fn numbered(labels: &[u16], classes: u16, test_share: usize) -> LoadedData {
         train,
         channels: crate::data::Channels::PerFeature,
         left_out: 0,
+        not_used: Vec::new(),
+        warnings: Vec::new(),
     }
 }
 
@@ -270,4 +272,40 @@ fn rows_of_one_class_teach_nothing_and_that_is_said() {
     let iid = Partition::Iid(Iid::default());
     let population = Population::new(loaded, &iid, sizes(3, None, None), &mut rng).unwrap();
     assert!(population.warnings()[0].contains("one class, `0`"), "{:?}", population.warnings());
+}
+
+/// Of every owner, test rows lie side by side, too, in the order of the file.
+#[test]
+fn test_rows_of_an_owner_are_its_own() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("table.csv");
+    let line = |row: usize| format!("{},{row},{}\n", ["b", "c", "a"][row % 3], row % 2);
+    let rows: String = (0..60).map(line).collect();
+    std::fs::write(&path, format!("owner,a,y\n{rows}")).unwrap();
+    let owner = Some(crate::data::LabelColumn::Name("owner".into()));
+    let csv = crate::data::Csv { owner, ..crate::data::Csv::new(&path) };
+    let loaded = Source::Csv(csv).load().unwrap();
+    let owned = crate::partition::Owner::default();
+    let new = |partition: &Partition| {
+        let mut rng = ChaCha8Rng::seed_from_u64(1);
+        Population::new(loaded.clone(), partition, sizes(0, None, None), &mut rng)
+    };
+    let population = new(&Partition::Owner(owned)).unwrap();
+    let mut end = population.test().start;
+    for agent in 0..3 {
+        let rows = population.held_back(agent).unwrap();
+        assert_eq!((rows.start, rows.len()), (end, 4), "agent {agent}");
+        end = rows.end;
+        // The only feature is the row's number: every third row is of one owner.
+        let place = |row: usize| match population.data().row(row) {
+            Row::Floats(values) => values[0],
+            Row::Bytes(_) => unreachable!("a table"),
+        };
+        let first = place(population.place(agent).unwrap().start);
+        assert!(rows.clone().all(|row| (place(row) - first) % 3.0 == 0.0));
+        assert!(rows.clone().map(place).is_sorted_by(|a, b| a < b));
+    }
+    assert_eq!((end, population.held_back(3)), (population.data().len(), None));
+    let dealt = digits(&pure(), sizes(10, None, Some(100)), 1).unwrap();
+    assert_eq!(dealt.held_back(0), None, "nobody says whose they are");
 }

@@ -10,7 +10,7 @@
 use crate::experiment::{Epsilon, Experiment, SpecError};
 use crate::run::about;
 use crate::simulator::population::Population;
-use crate::simulator::{Simulator, reach_of};
+use crate::simulator::{Simulator, Yardsticks, reach_of};
 use crate::sweep::results::series::Recorder;
 use crate::sweep::{Finished, Outcome, Planned};
 use fedstay::ledger::{Ended, Ledger};
@@ -90,8 +90,9 @@ impl Branch {
         let experiment = &runs[0].experiment;
         let agents = simulator.population().agents();
         let server = experiment.server(simulator.initial_weights())?;
+        let known = Yardsticks::new(simulator, experiment.step_size, experiment.rounds);
         let lane = |run: &Arc<Planned>| {
-            let epsilon = run.experiment.epsilon.each(agents, no_relative)?;
+            let epsilon = run.experiment.epsilon.each(&known)?;
             let recorder = Recorder::new(&run.experiment, agents);
             Ok(Lane { run: Arc::clone(run), epsilon, ledger: Ledger::default(), recorder })
         };
@@ -170,10 +171,6 @@ impl Branch {
     }
 }
 
-fn no_relative() -> Result<Vec<f64>, SpecError> {
-    Err(SpecError::Relative { why: "is not shared between runs" })
-}
-
 /// What an agent found out while it looked as far as the largest ε asks: its loss, or that its loss is
 /// above every ε.
 struct Looked(Option<Loss>);
@@ -181,7 +178,7 @@ struct Looked(Option<Loss>);
 impl Evidence for Looked {
     fn loss(&mut self) -> f64 {
         match self.0 {
-            Some(Loss::Exact(loss)) => loss,
+            Some(Loss::Exact(loss) | Loss::Sampled { mean: loss, .. }) => loss,
             _ => f64::INFINITY,
         }
     }
@@ -208,7 +205,11 @@ impl Seen<'_> {
         let known = measured && decides_on == Some(Received);
         let bound = reach_of(self.losses, epsilon, norm);
         match report.loss() {
-            Some(Loss::Exact(loss)) if known || loss <= bound => Loss::Exact(loss),
+            Some(loss @ (Loss::Exact(value) | Loss::Sampled { mean: value, .. }))
+                if known || value <= bound =>
+            {
+                loss
+            }
             _ => Loss::AtLeast(bound),
         }
     }

@@ -117,7 +117,7 @@ struct Wire {
     work: WorkDone,
 }
 
-/// Computes runs, each given as TOML, on so many threads. Those that can share work do.
+/// Computes runs, each given as TOML, on this number of threads. Those that can share work do.
 ///
 /// # Errors
 /// When an experiment cannot be read or its data are not there, or the disk for temporary files is

@@ -3,10 +3,10 @@
 use crate::experiment::{Experiment, SpecError};
 use crate::lock;
 use crate::run::Trial;
-use crate::simulator::Simulator;
 use crate::simulator::population::Population;
+use crate::simulator::{Made, Simulator};
 use crate::sweep::SweepError;
-use fedstay::{Error, Score};
+use fedstay::Error;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
@@ -77,7 +77,7 @@ impl Populations {
 pub struct AloneScores(Mutex<VecDeque<(String, ScoresOnce)>>);
 
 /// Held while it is computed, so that two workers do not compute the same at once.
-type ScoresOnce = Arc<Mutex<Option<Arc<[Score]>>>>;
+type ScoresOnce = Arc<Mutex<Option<Arc<[Made]>>>>;
 
 /// How many are kept: a few numbers per agent each.
 const ALONE: usize = 16;
@@ -89,6 +89,7 @@ fn alone_key(experiment: &Experiment) -> String {
         data_key(experiment),
         training.model,
         training.local,
+        training.measure,
         training.stream,
         experiment.step_size,
         experiment.rounds,
@@ -111,11 +112,7 @@ impl AloneScores {
         Ok(())
     }
 
-    fn of(
-        &self,
-        experiment: &Experiment,
-        simulator: &Simulator,
-    ) -> Result<Arc<[Score]>, SpecError> {
+    fn of(&self, experiment: &Experiment, simulator: &Simulator) -> Result<Arc<[Made]>, SpecError> {
         let key = alone_key(experiment);
         let place = {
             let mut kept = lock(&self.0);

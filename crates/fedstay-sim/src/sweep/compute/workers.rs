@@ -74,13 +74,13 @@ pub(in crate::sweep) struct SweepWorkers<'a> {
 }
 
 /// Says that a worker is no longer busy, however its task ended: the others wait for that.
-struct Leaving<'a> {
+struct LeavingWorker<'a> {
     busy: &'a AtomicUsize,
     failed: &'a AtomicBool,
     change: &'a Condvar,
 }
 
-impl Drop for Leaving<'_> {
+impl Drop for LeavingWorker<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             self.failed.store(true, Ordering::SeqCst);
@@ -160,7 +160,7 @@ impl<'a> SweepWorkers<'a> {
         let mut work = || -> Result<(), SweepError> {
             while let Some(task) = self.next()? {
                 let _done =
-                    Leaving { busy: &self.busy, failed: &self.failed, change: &self.change };
+                    LeavingWorker { busy: &self.busy, failed: &self.failed, change: &self.change };
                 self.compute(task, &mut pools)?;
             }
             Ok(())

@@ -13,9 +13,9 @@
 //! What is not known is not shared: an experiment runs alone if it says a key that is not marked as
 //! sharing in the tables of keys (`.shares()`).
 
-use crate::experiment::{Epsilon, Experiment, SpecError, may_share};
+use crate::experiment::{Experiment, SpecError, may_share};
 use crate::sweep::Planned;
-use fedstay::{Behaviour, Rule};
+use fedstay::Rule;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -69,8 +69,7 @@ fn shares(experiment: &Experiment, config: &Value) -> bool {
         && margin(&experiment.rule).is_some()
         && experiment.policy.is_empty()
         && experiment.schedule.is_always()
-        && matches!(experiment.behaviour, Behaviour::Threshold(_) | Behaviour::Never(_))
-        && !matches!(experiment.epsilon, Epsilon::Relative(_))
+        && experiment.behaviour.is_plain()
         && !experiment.check_reports.unwrap_or(experiment.is_convex())
         && may_share(config)
 }
@@ -120,7 +119,7 @@ mod tests {
         assert_eq!(with("[rule]\nkind = \"fedavg\"\n[policy]\nkind = \"keep-best\""), [1; 4]);
         assert_eq!(with("[rule]\nkind = \"fedavg\"\n[problem]\nkind = \"huber\""), [1; 4]);
         let relative = "[rule]\nkind = \"fedavg\"\n[grid]\nepsilon = [\"1.1 * local\", 0.2]";
-        assert_eq!(sizes(relative), [1, 1]);
+        assert_eq!(sizes(relative), [2]);
     }
 
     #[test]

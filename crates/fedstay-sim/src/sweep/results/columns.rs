@@ -1,5 +1,6 @@
 //! Results as columns, for other programs.
 
+use super::frame::HELD_BACK;
 use crate::sweep::plan::in_words;
 use crate::sweep::{Frame, Outcome, Plan, Point, Record};
 use fedstay::record::Summary;
@@ -127,6 +128,16 @@ impl Frame {
             let values = each(&value);
             if name != BETTER_THAN_ALONE || values.iter().any(Option::is_some) {
                 columns.push(column(&name, values));
+            }
+        }
+        for measure in measures(self.measures().into_iter().map(|measure| measure.name)) {
+            // Only runs whose agents have rows of their own that nobody trained on have them.
+            for part in ["mean", "min", "max"] {
+                let name = format!("{HELD_BACK}.{measure}.{part}");
+                let values = each(&|record| record.result(&name).map(Value::from));
+                if values.iter().any(Option::is_some) {
+                    columns.push(column(&name, values));
+                }
             }
         }
         columns

@@ -5,6 +5,7 @@ use crate::sweep::plan::LABEL;
 use crate::sweep::results::stats::{Difference, Mean};
 use crate::sweep::{Finished, Plan, Store, StoreError};
 use fedstay::Measure;
+use fedstay::record::Summary;
 use serde_json::Value;
 
 /// One run: where it stands in the grid, and its results.
@@ -26,13 +27,15 @@ impl Record {
     }
 
     /// A result by its name: a path in the summary such as `accuracy.mean` or
-    /// `population.accuracy`, the `.spread` or `.median` of a measure or of the loss, or `left` and
-    /// `first_departure`. `None` for a run that diverged.
+    /// `population.accuracy`, the `.spread` or `.median` of a measure or of the loss, the same of
+    /// agents' own held-back rows as `held_back.accuracy.mean`, or `left` and `first_departure`. `None`
+    /// for a run that diverged.
     pub fn result(&self, name: &str) -> Option<f64> {
         let summary = self.run.summary()?;
         match (name, name.split_once('.')) {
             ("left", _) => Some(summary.left.len() as f64),
             ("first_departure", _) => summary.left.first().map(|left| f64::from(left.round)),
+            (_, Some((HELD_BACK, of))) => held_back(summary, of),
             (_, Some((of, "spread"))) => {
                 summary.score.get(of).map(|spread| spread.max - spread.min)
             }
@@ -42,6 +45,23 @@ impl Record {
                 look_up(&summary, name)?.as_f64()
             }
         }
+    }
+}
+
+/// What results of agents' own held-back rows begin with.
+pub(super) const HELD_BACK: &str = "held_back";
+
+/// A result of agents' own held-back rows: `auroc.min`.
+fn held_back(summary: &Summary, name: &str) -> Option<f64> {
+    let (of, part) = name.rsplit_once('.')?;
+    let spread = summary.held_back.as_ref()?.get(of)?;
+    match part {
+        "min" => Some(spread.min),
+        "mean" => Some(spread.mean),
+        "max" => Some(spread.max),
+        "spread" => Some(spread.max - spread.min),
+        "median" => summary.median_held_back(of),
+        _ => None,
     }
 }
 
@@ -102,7 +122,11 @@ impl Frame {
     /// What a result says something about: a measure, or the loss; `None` for other numbers.
     pub fn measure_of(&self, result: &str) -> Option<Measure> {
         let (first, last) = result.split_once('.')?;
-        let name = if first == "population" { last } else { first };
+        let name = match first {
+            "population" => last,
+            HELD_BACK => last.split_once('.')?.0,
+            _ => first,
+        };
         let known = self.measures().into_iter().find(|measure| measure.name == name);
         known.or_else(|| (name == Measure::LOSS.name).then_some(Measure::LOSS))
     }

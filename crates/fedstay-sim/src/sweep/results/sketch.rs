@@ -52,36 +52,14 @@ fn lines(summary: &Summary, points: &[Point]) -> Vec<RoundLine> {
         present.extend(&returned);
         let last = round == summary.rounds;
         RoundLine {
-            round,
             agents: present.iter().copied().collect(),
             loss: vec![None; present.len()],
-            at_least: Vec::new(),
-            d: Vec::new(),
-            case: None,
             left,
-            forgot: Vec::new(),
             returned,
-            faults: Vec::new(),
-            absent: Vec::new(),
-            arrived: Vec::new(),
-            flags: Vec::new(),
-            step_size: f64::NAN,
-            step_norm: f64::NAN,
-            rank: None,
             stop: last.then_some(summary.stop),
             landed: if last { summary.landed } else { None },
-            kept: None,
-            guarded: false,
-            missed: None,
-            shown: Vec::new(),
-            by_cut: Vec::new(),
-            reverted: false,
-            doubted: Vec::new(),
-            least: None,
-            within: None,
             assessment: points.get(&round).map(|point| measured(point)),
-            worth: None,
-            weights: None,
+            ..RoundLine::unknown(round)
         }
     };
     rounds.into_iter().map(line).collect()

@@ -1,4 +1,4 @@
-//! `contagious`: whoever sees others leave has less patience.
+//! `contagious`: an agent that sees others leave has less patience.
 //!
 //! ```text
 //! leaves  iff  F_m ≤ ε_m,  or  t > P·(1 − σ)

@@ -29,12 +29,12 @@ pub(super) const ORIGIN: Origin = Origin {
 #[serde(deny_unknown_fields, default)]
 pub struct Mixed {
     /// The parts of the population.
-    pub of: Vec<Part>,
+    pub of: Vec<PopulationPart>,
 }
 
 /// A part of a mixed population.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Part {
+pub struct PopulationPart {
     /// The part's share of the agents that no part names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<f64>,

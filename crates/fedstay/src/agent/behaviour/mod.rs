@@ -28,7 +28,7 @@ pub use contagious::Contagious;
 pub use foresight::Foresight;
 pub use free_riding::{Form, FreeRiding};
 pub use lying::Lying;
-pub use mixed::{Mixed, Part};
+pub use mixed::{Mixed, PopulationPart};
 pub use never::Never;
 pub use opt_out::OptOut;
 pub use returning::Returning;
@@ -176,6 +176,12 @@ pub trait Decide {
 
     /// Whether it forges what it sends from the models it received, which the engine must then keep.
     fn forges(&self) -> bool {
+        false
+    }
+
+    /// Whether it asks nothing but whether its loss is at most its target, always answers the same, and reports
+    /// the truth. Such an agent's loss need not be known exactly, and until one leaves no round depends on ε.
+    fn is_plain(&self) -> bool {
         false
     }
 
@@ -385,6 +391,42 @@ mod tests {
         losses.iter().for_each(|loss| {
             choice(behaviour, *loss);
         });
+    }
+
+    /// Answers one question about a loss, and no other.
+    struct OnlyTheTarget(f64);
+
+    impl Evidence for OnlyTheTarget {
+        fn loss(&mut self) -> f64 {
+            unreachable!("it asked for the loss itself")
+        }
+
+        fn at_most(&mut self, bound: f64) -> bool {
+            assert_eq!(bound, 0.2);
+            self.0 <= bound
+        }
+    }
+
+    #[test]
+    fn plain_ones_ask_only_about_their_target_and_report_the_truth() {
+        let plain: Vec<Behaviour> =
+            every_behaviour().into_iter().filter(|b| b.is_plain()).collect();
+        assert_eq!(plain.iter().map(Behaviour::name).collect::<Vec<_>>(), ["threshold", "never"]);
+        for mut behaviour in plain {
+            assert_eq!(behaviour.manner(), Manner::default());
+            assert!(
+                !(behaviour.comes_back() || behaviour.repeats() || behaviour.needs_simulator())
+            );
+            for loss in [0.1, 0.9] {
+                let mut decide = |round| {
+                    let (agent, evidence) = (AgentId(0), &mut OnlyTheTarget(loss));
+                    let view = View { agent, round, epsilon: 0.2, present: true, evidence };
+                    behaviour.decide(&mut { view })
+                };
+                let first = decide(1);
+                assert!((2..50).all(|round| decide(round) == first));
+            }
+        }
     }
 
     #[test]

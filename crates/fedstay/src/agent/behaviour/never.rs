@@ -17,4 +17,8 @@ impl Decide for Never {
     fn decide(&mut self, _: &mut View<'_>) -> Choice {
         Choice::Stay
     }
+
+    fn is_plain(&self) -> bool {
+        true
+    }
 }

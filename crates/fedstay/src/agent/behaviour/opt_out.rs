@@ -37,11 +37,11 @@ pub struct OptOut {
     /// How many rounds of local work go into its own model.
     pub alone: u32,
     #[serde(skip_serializing_if = "super::is_default")]
-    memory: Known,
+    memory: OptOutMemory,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-struct Known {
+struct OptOutMemory {
     /// The loss of its own model, once it has one.
     own: Option<f64>,
     /// In how many rounds it has decided.
@@ -50,7 +50,7 @@ struct Known {
 
 impl Default for OptOut {
     fn default() -> Self {
-        Self { gain: 0.0, grace: 10, alone: 10, memory: Known::default() }
+        Self { gain: 0.0, grace: 10, alone: 10, memory: OptOutMemory::default() }
     }
 }
 

@@ -20,4 +20,8 @@ impl Decide for Threshold {
     fn decide(&mut self, view: &mut View<'_>) -> Choice {
         if view.evidence.at_most(view.epsilon) { Choice::Leave } else { Choice::Stay }
     }
+
+    fn is_plain(&self) -> bool {
+        true
+    }
 }

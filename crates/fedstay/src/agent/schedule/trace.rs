@@ -9,7 +9,7 @@
 //!
 //! Each line is a stretch of rounds, both ends included, in which an agent is there; without a last
 //! round it lasts to the end. An agent that no line names is always there. The first line may name the
-//! columns, and what follows a `#` is ignored. The file is read by whoever runs the experiment
+//! columns, and what follows a `#` is ignored. The file is read by the program that runs the experiment
 //! ([`Trace::read`]): the core reads no files.
 
 use super::{Attend, Origin, When};

@@ -31,11 +31,11 @@ const BAD: f64 = 0.6;
 #[serde(transparent)]
 pub(super) struct Alike {
     #[serde(with = "pairs")]
-    agents: BTreeMap<AgentId, Seen>,
+    agents: BTreeMap<AgentId, AlikeScores>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct Seen {
+pub(super) struct AlikeScores {
     importance: f64,
     reports: u32,
     silent: u32,
@@ -44,7 +44,7 @@ pub(super) struct Seen {
     fedce: f64,
 }
 
-impl Seen {
+impl AlikeScores {
     fn mean(&self, sum: f64) -> Option<f64> {
         (self.reports > 0).then(|| sum / f64::from(self.reports))
     }
@@ -127,7 +127,7 @@ impl Alike {
     }
 
     /// What is known about an agent.
-    pub(super) fn of(&self, agent: AgentId) -> Seen {
+    pub(super) fn of(&self, agent: AgentId) -> AlikeScores {
         self.agents.get(&agent).cloned().unwrap_or_default()
     }
 }

@@ -26,12 +26,12 @@ pub const MOST_FOR_SHAPLEY: usize = 12;
 const NEGLIGIBLE: f64 = 1e-3;
 /// GTG: it has settled when the values changed by no more than this share, on average over the last …
 const SETTLED: f64 = 0.05;
-/// … so many orders.
+/// … this number of orders.
 const LAST: usize = 10;
-/// GTG: at least so many orders. The reference has 30; with an order and its reverse, 60 are needed to
+/// GTG: the fewest orders. The reference has 30; with an order and its reverse, 60 are needed to
 /// be within 5% for six agents.
 const FEWEST: usize = 60;
-/// GTG: values that do not settle are taken as they are after so many times the fewest.
+/// GTG: values that do not settle are taken as they are after this many times the fewest.
 const MOST: usize = 20;
 
 /// The worth of groups, each judged once. Members are numbered from 0.
@@ -93,7 +93,7 @@ impl<'a, E> Game<'a, E> {
     pub(super) fn shapley(&mut self) -> Result<Option<Vec<f64>>, E> {
         let n = self.n;
         let Some(worths) = self.groups()? else { return Ok(None) };
-        // How much a group of so many others weighs: k!(n−1−k)!/n!.
+        // How much a group of k others weighs: k!(n−1−k)!/n!.
         let mut weights = vec![1.0 / n.max(1) as f64; n];
         for k in 1..n {
             weights[k] = weights[k - 1] * k as f64 / (n - k) as f64;

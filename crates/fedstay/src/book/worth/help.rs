@@ -47,14 +47,14 @@ impl Row {
 /// A step with what is known about it when it is taken.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Pending {
-    sent: Vec<Sent>,
-    /// Of whoever judged the weights before it: the loss, and `⟨g_m, d_i⟩` for each of `sent`.
+    sent: Vec<SentDirection>,
+    /// Of each agent that judged the weights before it: the loss, and `⟨g_m, d_i⟩` for each of `sent`.
     #[serde(with = "pairs")]
     before: BTreeMap<AgentId, (f64, Vec<f64>)>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Sent {
+struct SentDirection {
     agent: AgentId,
     c: f64,
     #[serde(with = "packed")]
@@ -93,7 +93,7 @@ impl Help {
             let directions = record.reports.iter().zip(c).map(|(report, c)| {
                 let mut direction = vec![0.0; report.direction.len()];
                 linalg::add_scaled(&mut direction, 1.0, report.direction);
-                Sent { agent: report.agent, c: *c, direction }
+                SentDirection { agent: report.agent, c: *c, direction }
             });
             let before = record.reports.iter().filter(judges).filter_map(|report| {
                 let loss = report.exact_loss("worth").ok()?;

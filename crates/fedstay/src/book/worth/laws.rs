@@ -4,7 +4,8 @@ use super::*;
 use crate::optimiser::Adam;
 use crate::problem::{Federation, Instance, Oracle};
 use crate::record::RoundLine;
-use crate::{About, Behaviour, Mean, Optimiser, QFedAvg, Retain, Rule, Server, Session};
+use crate::rule::QFedAvg;
+use crate::{About, Behaviour, Mean, Optimiser, Retain, Rule, Server, Session};
 use std::sync::Arc;
 
 /// `½ Σ_k stretch_k (w_k − centre_k)²`, to a power.
@@ -186,7 +187,7 @@ fn a_run_that_was_cut_off_ends_with_the_same_books() {
     assert_eq!(serde_json::to_string(&resumed).unwrap(), serde_json::to_string(&whole).unwrap());
 }
 
-/// Ends a run after so many rounds.
+/// Ends a run after this number of rounds.
 struct Cut(u32);
 
 impl Book for Cut {

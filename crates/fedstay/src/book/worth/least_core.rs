@@ -50,7 +50,7 @@ impl Groups {
                 false => self.agents.push(*agent),
             }
         }
-        // Whoever is new has added nothing to any group.
+        // A newcomer has added nothing to any group.
         let before = self.worths.len().max(1);
         self.worths.resize(1 << self.agents.len(), 0.0);
         for set in before..self.worths.len() {

@@ -41,12 +41,12 @@ pub trait Judge {
 pub struct Worth {
     methods: Vec<Method>,
     judge: Option<Box<dyn Judge>>,
-    kept: Kept,
+    kept: WorthMemory,
     failed: Option<Error>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-struct Kept {
+struct WorthMemory {
     help: Help,
     alike: Alike,
     #[serde(with = "pairs")]
@@ -77,7 +77,7 @@ impl Worth {
             let must = "without loo, shapley, gtg and core where no rows are kept from training";
             return Err(Error::bad_parameter("worth.methods", format!("{methods:?}"), must));
         }
-        Ok(Self { methods, judge, kept: Kept::default(), failed: None })
+        Ok(Self { methods, judge, kept: WorthMemory::default(), failed: None })
     }
 
     fn asks(&self, method: Method) -> bool {

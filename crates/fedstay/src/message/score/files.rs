@@ -1,7 +1,7 @@
 //! A score in a file: its parts side by side, under their names. Where a file has other fields beside
 //! them, what does not look like a part is passed over.
 
-use super::{Measure, MeasureName, Score};
+use super::{Measure, MeasureName, Measures, Score};
 use serde::de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -176,6 +176,37 @@ impl<T: ScorePart> Serialize for Score<T> {
             map.serialize_entry(name, value)?;
         }
         map.end()
+    }
+}
+
+impl<T: Serialize> Serialize for Measures<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.iter())
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Measures<T> {
+    /// In the order of the file.
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct InOrder<T>(PhantomData<T>);
+
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for InOrder<T> {
+            type Value = Measures<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("values by the names of their measures")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut file: A) -> Result<Self::Value, A::Error> {
+                let mut measures = Measures::default();
+                while let Some((name, value)) = file.next_entry::<String, T>()? {
+                    measures.set(name, value);
+                }
+                Ok(measures)
+            }
+        }
+
+        from.deserialize_map(InOrder(PhantomData))
     }
 }
 

@@ -1,5 +1,5 @@
 //! What a measure is: its name in files, its words, which direction is better, and how a value of it
-//! is shown. Whoever shows a measure asks this and need not know it.
+//! is shown. Code that shows a measure asks this and need not know it.
 
 use crate::message::number::decimals;
 use serde::{Deserialize, Serialize};
@@ -64,10 +64,12 @@ impl Measure {
         Self { label: name.clone(), name, better: Better::Higher, unit: Unit::Number }
     }
 
-    /// Whether a text can be the name of a measure: a small letter, then small letters, digits and
-    /// `_`, 40 signs at most.
+    /// Whether a text can be the name of a measure: a small letter, then small letters, digits, `_` and
+    /// `-`, 40 signs at most.
     pub fn is_name(text: &str) -> bool {
-        let sign = |sign: char| sign.is_ascii_lowercase() || sign.is_ascii_digit() || sign == '_';
+        let sign = |sign: char| {
+            sign.is_ascii_lowercase() || sign.is_ascii_digit() || matches!(sign, '_' | '-')
+        };
         text.starts_with(|first: char| first.is_ascii_lowercase())
             && text.len() <= LONGEST
             && text.chars().all(sign)
@@ -146,7 +148,7 @@ mod tests {
 
     #[test]
     fn names_can_stand_in_files_and_on_the_command_line() {
-        for name in ["accuracy", "f1", "macro_f1"] {
+        for name in ["accuracy", "f1", "macro_f1", "log-loss"] {
             assert!(Measure::is_name(name), "{name}");
         }
         let long = "a".repeat(41);

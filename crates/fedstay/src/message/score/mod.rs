@@ -6,9 +6,11 @@
 //! (which direction is better, how a value is shown) is a [`Measure`], which files list once.
 
 mod files;
+mod interval;
 mod measure;
 
 pub use files::ScorePart;
+pub use interval::Interval;
 pub use measure::{Better, Measure, MeasureName, Unit};
 
 use smallvec::SmallVec;

@@ -59,7 +59,7 @@ const STRIKES: u32 = 5;
 const ROUNDING: f64 = 1e-9;
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct Best {
+pub(super) struct BestWeights {
     /// The best weights so far; empty before the first round.
     #[serde(with = "packed")]
     weights: Vec<f64>,
@@ -130,7 +130,7 @@ impl Lacking {
     }
 }
 
-impl Best {
+impl BestWeights {
     /// Compares a round with the best so far. `promised` has the losses before the last step, and after it as they were
     /// predicted.
     pub(super) fn judge(

@@ -65,7 +65,7 @@ fn radius(floors: &mut Floors<'_>, dimension: usize, above: f64) -> f64 {
     let Err(pulls) = floors.reach(&mut step, above) else { return 0.0 };
     let mut left = vec![0.0; dimension];
     floors.bundle.push(&mut left, &pulls);
-    // Sums of so many terms are rounded by this share of their terms' size.
+    // Sums of this number of terms are rounded by this share of their terms' size.
     let rounding = (pulls.len() + 2) as f64 * f64::EPSILON;
     let (mut asked, mut size, mut length) = (0.0, 0.0, 0.0);
     for (line, pull) in pulls.iter().enumerate() {

@@ -9,7 +9,7 @@
 
 use crate::packed;
 use crate::rule::Round;
-use crate::rule::floors::{Line, Source};
+use crate::rule::floors::{EarlierReport, Source};
 use crate::{AgentId, Loss, Standing, Vector, linalg};
 use serde::{Deserialize, Serialize};
 
@@ -40,7 +40,7 @@ struct Cut {
 
 impl Cuts {
     /// The cuts that count in this round, beside the reports.
-    pub(super) fn lines(&self, round: &Round<'_>) -> Vec<Line<'_>> {
+    pub(super) fn lines(&self, round: &Round<'_>) -> Vec<EarlierReport<'_>> {
         let heard = |agent: AgentId| {
             round.reports.as_slice().binary_search_by_key(&agent, |report| report.agent).is_ok()
         };
@@ -49,7 +49,7 @@ impl Cuts {
         let nobody_absent = round.reports.absent() == 0;
         let present = present.filter(|cut| heard(cut.agent) || !nobody_absent);
         present
-            .map(|cut| Line {
+            .map(|cut| EarlierReport {
                 agent: cut.agent,
                 source: match cut.last && !heard(cut.agent) {
                     true => Source::Silent,

@@ -41,7 +41,7 @@ const PATIENCE: u32 = 5;
 const PROGRESS: f64 = 0.98;
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct Doubt {
+pub(super) struct Distrust {
     /// How far everybody was from its target at first.
     #[serde(default, with = "pairs", skip_serializing_if = "BTreeMap::is_empty")]
     gaps: BTreeMap<AgentId, f64>,
@@ -67,7 +67,7 @@ pub(super) struct Doubt {
     heed: BTreeMap<AgentId, f64>,
 }
 
-impl Doubt {
+impl Distrust {
     /// The reports of a round as they are read, if that is not as they came: without the agent that is left out, and
     /// with everybody's first target loss. Then who told another one.
     pub(super) fn read<'a>(
@@ -169,7 +169,7 @@ impl Doubt {
         may
     }
 
-    /// Whether somebody may be benched, of so many that were heard.
+    /// Whether somebody may be benched where this number were heard.
     fn may_bench(&self, heard: usize) -> bool {
         self.benched.is_none() && !self.spent && heard >= FEWEST_TO_BENCH
     }

@@ -80,16 +80,16 @@ pub use options::{Base, OnUnrealizable, Trust};
 
 use super::floors::{Aimed, Floors, Source};
 use super::{
-    Aggregator, Change, Decision, Doubted, Facts, Landing, Measured, Origin, Round, SLACK, Split,
-    StopReason, Why, safety,
+    Aggregator, Decision, Doubted, Facts, LabelChange, Landing, Measured, Origin, Round, SLACK,
+    Split, StopReason, Why, safety,
 };
 use crate::message::is_default;
 use crate::{Error, Loss, Vector, linalg};
-use best::{Best, Judged, Lacking};
+use best::{BestWeights, Judged, Lacking};
 use bound::Bound;
 use common_level::Unrealizable;
 use cuts::Cuts;
-use doubt::Doubt;
+use doubt::Distrust;
 use fedstay_kernels::numerics::slabs::Room;
 use region::Region;
 use serde::{Deserialize, Serialize};
@@ -100,7 +100,7 @@ pub(super) const ORIGIN: Origin = Origin {
 };
 
 /// What a label may change about the rule, as in ADA-GD.
-const CHANGES: &[Change] = &[Change { name: "horizon", set: "horizon = 0.1" }];
+const CHANGES: &[LabelChange] = &[LabelChange { name: "horizon", set: "horizon = 0.1" }];
 
 /// The level base aims this many δ above everybody's target loss: between the floor and where an
 /// agent counts as far.
@@ -119,6 +119,19 @@ const SMALLEST_SLACK: f64 = 1e-3;
 const MANY: usize = 128;
 
 /// Keep everybody above their floor.
+///
+/// ```
+/// use fedstay::{AgentId, Loss, Report, Reports, Retain, Server, Vector};
+///
+/// let near = Report::new(AgentId(0), Loss::Exact(0.2).leaves_at(0.1), Vector::F64(&[1.0, 0.0]));
+/// let far = Report::new(AgentId(1), Loss::Exact(3.0).leaves_at(0.1), Vector::F64(&[1.0, 1.0]));
+/// let mut server = Server::new(vec![0.0, 0.0], Retain::default(), 0.1)?;
+/// let decision = server.step(&Reports::new(2, vec![near, far])?)?;
+/// // Nobody is predicted to leave, and the loss of the other falls.
+/// assert_eq!(decision.kept, Some(true));
+/// assert!(server.weights()[0] + server.weights()[1] < 0.0);
+/// # Ok::<(), fedstay::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Retain {
@@ -168,11 +181,11 @@ struct RetainMemory {
     #[serde(default, skip_serializing_if = "is_default")]
     cuts: Cuts,
     #[serde(default, skip_serializing_if = "is_default")]
-    doubt: Doubt,
+    doubt: Distrust,
     #[serde(default, skip_serializing_if = "is_default")]
     bound: Bound,
     #[serde(default, skip_serializing_if = "is_default")]
-    best: Best,
+    best: BestWeights,
     #[serde(skip)]
     room: Room,
 }
@@ -306,7 +319,7 @@ impl Retain {
             self.go_back(round, step, &mut decision);
         }
         if decision.stop.is_some() {
-            self.memory.best = Best::default();
+            self.memory.best = BestWeights::default();
         }
         Ok(decision)
     }

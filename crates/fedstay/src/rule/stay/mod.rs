@@ -82,6 +82,24 @@ const TOO_MANY: f64 = 1.0 / 3.0;
 const FEWEST_TO_HOLD: usize = 3;
 
 /// Levels with a price on every member.
+///
+/// ```
+/// use fedstay::rule::Stay;
+/// use fedstay::{AgentId, Loss, Report, Reports, Server, Vector};
+///
+/// let report = |id, loss, gradient| {
+///     Report::new(AgentId(id), Loss::Exact(loss).leaves_at(0.1), Vector::F64(gradient))
+/// };
+/// // The third claims a loss and a gradient that would carry everybody away.
+/// let wild = report(2, 1e6, &[0.0, 1e3]);
+/// let reports = vec![report(0, 3.0, &[1.0, 0.0]), report(1, 3.0, &[1.0, 0.0]), wild];
+/// let most = 3.0 * Stay::default().price * 0.1 / 3.0;
+/// let mut server = Server::new(vec![0.0, 0.0], Stay::default(), 0.1)?;
+/// server.step(&Reports::new(2, reports)?)?;
+/// // It moves the model by no more than 3κη/M times the median gradient's length, which is 1.
+/// assert!((-1.001 * most..0.0).contains(&server.weights()[1]));
+/// # Ok::<(), fedstay::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Stay {

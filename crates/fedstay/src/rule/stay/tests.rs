@@ -1,7 +1,8 @@
 //! The theorems of docs/stay.md, each with its converse.
 
 use super::*;
-use crate::{Level, Report, Reports, Rule, Server};
+use crate::rule::Level;
+use crate::{Loss, Report, Reports, Rule, Server};
 use proptest::prelude::*;
 
 const ETA: f64 = 0.3;
@@ -40,7 +41,11 @@ fn norm(a: &[f64]) -> f64 {
 fn reports(said: &[(f64, f64, Vec<f64>)]) -> Reports<'_> {
     let mut reports = Vec::new();
     for (id, (loss, epsilon, g)) in said.iter().enumerate() {
-        reports.push(Report::new(AgentId(id as u64), *loss, *epsilon, Vector::F64(g)));
+        reports.push(Report::new(
+            AgentId(id as u64),
+            Loss::Exact(*loss).leaves_at(*epsilon),
+            Vector::F64(g),
+        ));
     }
     Reports::new(said[0].2.len(), reports).unwrap()
 }
@@ -220,7 +225,8 @@ fn server(rule: Stay, dimension: usize) -> Server {
 #[test]
 fn a_member_that_is_silent_pulls_by_its_last_report_and_survives_a_checkpoint() {
     let (a, b) = ([1.0, 0.0], [0.0, 1.0]);
-    let report = |id, g| Report::new(AgentId(id), 5.0, EPSILON, Vector::F64(g));
+    let report =
+        |id, g| Report::new(AgentId(id), Loss::Exact(5.0).leaves_at(EPSILON), Vector::F64(g));
     let mut server = server(Stay::default(), 2);
     let both = vec![report(0, &a), report(1, &b)];
     server.step(&Reports::new(2, both).unwrap().with_absent(1)).unwrap();
@@ -245,7 +251,11 @@ fn a_member_that_moves_its_target_is_held_to_the_first_and_named() {
     let mut round = |epsilon: f64| {
         let report = |id: usize| {
             let epsilon = if id == 0 { epsilon } else { EPSILON };
-            Report::new(AgentId(id as u64), 1.0, epsilon, Vector::F64(&gradients[id]))
+            Report::new(
+                AgentId(id as u64),
+                Loss::Exact(1.0).leaves_at(epsilon),
+                Vector::F64(&gradients[id]),
+            )
         };
         let decision =
             server.step(&Reports::new(2, (0..3).map(report).collect()).unwrap()).unwrap();
@@ -261,7 +271,7 @@ fn a_member_that_moves_its_target_is_held_to_the_first_and_named() {
 fn the_slack_is_a_share_of_the_first_gap_and_is_halved_when_all_are_below_it() {
     let mut server = server(Stay { share: 0.1, ..Stay::default() }, 1);
     let mut round = |loss: f64| {
-        let report = Report::new(AgentId(0), loss, 1.0, Vector::F64(&[1.0]));
+        let report = Report::new(AgentId(0), Loss::Exact(loss).leaves_at(1.0), Vector::F64(&[1.0]));
         server.step(&Reports::new(1, vec![report]).unwrap()).unwrap();
         let Rule::Stay(stay) = server.rule() else { unreachable!() };
         stay.slack(AgentId(0))

@@ -8,7 +8,8 @@ use super::{AgentEntry, Ledger};
 use crate::policy::Place;
 use crate::run::fairness::Fairness;
 use crate::run::record::{
-    AgentSummary, Forgotten, Guarantee, HeaderAgent, MOST_LISTED, Prediction, Spread, Summary, few,
+    AgentSummary, Forgotten, Guarantee, HeaderAgent, HeldBack, MOST_LISTED, Prediction, Spread,
+    Summary, few,
 };
 use crate::run::verdict::{Empty, Tally};
 use crate::{About, AgentAssessment, AgentId, Assessment, Measure, Score, Server, StopReason};
@@ -96,6 +97,7 @@ impl Ledger {
             returned: self.returned.clone(),
             score: score.unwrap_or_else(|| Score::new(nothing)),
             measures: ended.measures.clone(),
+            held_back: held_back(&assessment.agents),
             fairness: Fairness::of_measured(&measured, &ended.measures),
             better_than_alone: None,
             population: assessment.population.clone(),
@@ -187,6 +189,7 @@ impl Ledger {
             loss_of_round: agent.as_of,
             behaviour: agent.behaviour.as_ref().map(ToString::to_string),
             entry: self.agent(agent.id).cloned().unwrap_or_default(),
+            held_back: agent.held_back.clone(),
             ends_with: None,
             alone: None,
             worth: None,
@@ -236,4 +239,11 @@ impl Ledger {
     pub(super) fn those(&self, kind: fn(&AgentEntry) -> bool) -> impl Iterator<Item = AgentId> {
         self.agents.iter().filter(move |(_, entry)| kind(entry)).map(|(agent, _)| *agent)
     }
+}
+
+/// How agents are served on rows of their own on which nobody trained, over those that have some.
+fn held_back(agents: &[AgentAssessment]) -> Option<Score<Spread>> {
+    let held_back = agents.iter().filter_map(|agent| agent.held_back.as_ref());
+    let scores: Vec<Score> = held_back.map(HeldBack::score).collect();
+    Score::over(scores.iter())
 }

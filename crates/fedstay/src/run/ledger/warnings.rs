@@ -180,12 +180,17 @@ impl Ledger {
             (1, _) => "1 of them was not".to_owned(),
             (missed, _) => format!("{missed} of them were not"),
         };
-        Some(format!(
-            "{left} of {} left and {how_many} predicted: predictions rest on gradients; where agents train \
-             on batches or in several local steps, set local.exact_gradient = true or leave out \
-             local.batch, else lower step_size",
-            ended.agents
-        ))
+        let advice = match about.exact_gradients {
+            true => {
+                "gradients are exact here, so the steps were too long for predictions that rest on them; \
+                 lower step_size, or raise rule.delta where the rule has it"
+            }
+            false => {
+                "predictions rest on gradients; where agents train on batches or in several local steps, \
+                 set local.exact_gradient = true or leave out local.batch, else lower step_size"
+            }
+        };
+        Some(format!("{left} of {} left and {how_many} predicted: {advice}", ended.agents))
     }
 }
 

@@ -1,7 +1,7 @@
 //! What became of one agent: how it ended, when it came and went, and what came of being forgotten.
 
 use super::worth::AgentWorth;
-use super::{called, called_briefly, is_zero, or_unknown, unknown};
+use super::{HeldBack, called, called_briefly, is_default, or_unknown, unknown};
 use crate::AgentId;
 use crate::message::score::{Measure, Score};
 use crate::run::ledger::AgentEntry;
@@ -29,6 +29,9 @@ pub struct AgentSummary {
     /// file is read as measures.
     #[serde(flatten)]
     pub score: Score,
+    /// How good models are on rows of its own that nobody trained on, where there are some.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_back: Option<HeldBack>,
     /// How it behaves.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub behaviour: Option<String>,
@@ -44,7 +47,7 @@ pub struct AgentSummary {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worth: Option<AgentWorth>,
     /// In how many of its reports it repeated itself without having worked, where that was asked for.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub idle: u32,
 }
 
@@ -75,14 +78,18 @@ impl AgentSummary {
         self.loss_of_round.is_none() && self.score.loss <= self.epsilon
     }
 
-    /// Whether what it ends with is better than what it would have made alone, where both are known: on
-    /// unseen rows if there are any, else by the loss.
+    /// Whether what it ends with is better than what it would have made alone, where both are known: by
+    /// the accuracy on unseen rows if there is one, else by the loss, on held-back rows of its own if it
+    /// has some.
     pub fn is_better_than_alone(&self) -> Option<bool> {
         let (ends, alone) = (self.ends_with.as_ref()?, self.alone.as_ref()?);
         let unseen = |score: &Score| score.of(&Measure::UNSEEN.name);
         Some(match (unseen(ends), unseen(alone)) {
             (Some(own), Some(other)) => own > other,
-            _ => ends.loss < alone.loss,
+            _ => match self.held_back.as_ref().and_then(HeldBack::against_alone) {
+                Some((ends, alone)) => ends.loss < alone.loss,
+                None => ends.loss < alone.loss,
+            },
         })
     }
 }

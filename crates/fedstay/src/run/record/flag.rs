@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// Why an agent is flagged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Doubt {
+pub enum FlagReason {
     /// Its loss fell below the tangent it had reported.
     BelowTangent,
     /// Its loss rose above what its gradient allows.
@@ -15,7 +15,7 @@ pub enum Doubt {
     Implausible,
 }
 
-impl Doubt {
+impl FlagReason {
     /// The doubt in words.
     pub(crate) fn words(self) -> &'static str {
         match self {
@@ -32,7 +32,7 @@ pub struct Flag {
     /// The agent in question.
     pub agent: AgentId,
     /// Why the agent is flagged.
-    pub doubt: Doubt,
+    pub doubt: FlagReason,
     /// By how much: in units of the loss or, for an implausible loss, how many times too far.
     pub by: f64,
 }

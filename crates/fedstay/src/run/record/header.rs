@@ -1,6 +1,6 @@
 //! The first line of `rounds.jsonl`: what the run is, and who takes part.
 
-use super::{DataRows, called, called_briefly, is_none, or_unknown, unknown};
+use super::{DataRows, called, called_briefly, is_default, or_unknown, unknown};
 use crate::AgentId;
 use crate::message::score::Measure;
 use crate::run::About;
@@ -24,7 +24,7 @@ pub struct Header {
     /// Every agent that takes part, but for those that are not listed.
     pub agents: Vec<HeaderAgent>,
     /// How many more agents take part, where they are too many to be listed.
-    #[serde(default, skip_serializing_if = "is_none")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub unlisted: usize,
     /// Whether only some rounds are here, without the agents' losses: a run from a sweep's store.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

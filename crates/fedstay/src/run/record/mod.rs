@@ -9,6 +9,7 @@ mod assessment;
 pub(crate) mod flag;
 mod gram;
 mod header;
+mod held_back;
 mod otherwise;
 mod round;
 mod rows;
@@ -17,13 +18,14 @@ mod summary;
 pub(crate) mod worth;
 
 pub use crate::message::{
-    as_written, briefly, called, called_briefly, called_together, decimals, told_apart,
+    as_written, briefly, called, called_briefly, called_together, decimals, is_default, told_apart,
 };
 pub use agent::{AgentSummary, Arrival, Departure, Forgotten, Return};
 pub use assessment::{AssessmentLine, Constant};
 pub use gram::GramLine;
 pub use header::{Header, HeaderAgent};
-pub use otherwise::{Change, Counterfactual, Extra, Without};
+pub use held_back::{Estimate, HeldBack};
+pub use otherwise::{Counterfactual, Difference, Extra, Without};
 pub use round::RoundLine;
 pub use rows::{DataRows, UnusedRows};
 pub use spread::Spread;
@@ -75,10 +77,6 @@ pub(crate) fn few(weights: &[f64]) -> Option<Vec<f64>> {
     (weights.len() <= SMALL).then(|| weights.to_vec())
 }
 
-fn is_none(count: &usize) -> bool {
-    *count == 0
-}
-
 /// JSON has no NaN: an unknown number is written as null, and read back as NaN.
 fn or_unknown<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
     Ok(Option::<f64>::deserialize(from)?.unwrap_or(f64::NAN))
@@ -86,10 +84,6 @@ fn or_unknown<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
 
 fn unknown() -> f64 {
     f64::NAN
-}
-
-fn is_zero(count: &u32) -> bool {
-    *count == 0
 }
 
 /// Whether a file of a run has no other use for a name, so that a measure can have it.
@@ -129,6 +123,7 @@ mod tests {
             "first_loss",
             "idle",
             "alone",
+            "held_back",
             "agents",
             "population",
             "over",

@@ -45,26 +45,26 @@ pub struct Without {
     pub agent: AgentId,
     /// The mean score of the others.
     #[serde(flatten)]
-    pub score: Score<Change>,
+    pub score: Score<Difference>,
     /// The largest loss among them.
-    pub worst: Change,
+    pub worst: Difference,
     /// The loss on the population, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub population: Option<Change>,
+    pub population: Option<Difference>,
     /// How many of the others left.
-    pub left: Change,
+    pub left: Difference,
 }
 
 /// A number in the run as it was, and in the same run without an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Change {
+pub struct Difference {
     /// In the run as it was.
     pub with: f64,
     /// Without the agent.
     pub without: f64,
 }
 
-impl ScorePart for Change {
+impl ScorePart for Difference {
     fn unknown() -> Self {
         Self { with: f64::NAN, without: f64::NAN }
     }
@@ -75,7 +75,7 @@ impl ScorePart for Change {
     }
 }
 
-impl Change {
+impl Difference {
     /// By how much it is more without the agent.
     pub fn by(&self) -> f64 {
         self.without - self.with
@@ -104,25 +104,25 @@ impl Without {
         let change = |name: &str| {
             let (with, without) = (now_over.get(name)?.mean, then_over.get(name)?.mean);
             let gap = gaps.iter().chain(&more).any(|gap| gap == name);
-            Some(Change { with, without }).filter(|_| !gap)
+            Some(Difference { with, without }).filter(|_| !gap)
         };
         let both = |with: Option<f64>, without: Option<f64>| {
-            with.zip(without).map(|(with, without)| Change { with, without })
+            with.zip(without).map(|(with, without)| Difference { with, without })
         };
         let population = |summary: &Summary| Some(summary.population.as_ref()?.loss);
         let left = |agents: &[AgentSummary]| {
             agents.iter().filter(|agent| agent.entry.left.is_some()).count() as f64
         };
-        let mut score = Score::new(change("loss").unwrap_or(Change::unknown()));
+        let mut score = Score::new(change("loss").unwrap_or(Difference::unknown()));
         for (name, _) in now_over.measures.named() {
             score = score.with(name.clone(), change(name));
         }
         Self {
             agent,
             score,
-            worst: Change { with: now_over.loss.max, without: then_over.loss.max },
+            worst: Difference { with: now_over.loss.max, without: then_over.loss.max },
             population: both(population(with), population(without)),
-            left: Change { with: left(&now), without: left(&then) },
+            left: Difference { with: left(&now), without: left(&then) },
         }
     }
 }

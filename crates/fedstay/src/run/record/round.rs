@@ -9,7 +9,7 @@ use crate::{AgentId, Loss, Reports, StopReason, Vector, linalg};
 use serde::{Deserialize, Serialize};
 
 /// One round of `rounds.jsonl`. Columns run over `agents`, those that reported.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct RoundLine {
     /// The round, from 1.
     pub round: u32,
@@ -104,6 +104,11 @@ pub struct RoundLine {
 }
 
 impl RoundLine {
+    /// The line of a round of which nothing is known.
+    pub fn unknown(round: u32) -> Self {
+        Self { round, step_size: f64::NAN, step_norm: f64::NAN, ..Self::default() }
+    }
+
     /// The line of a round, without its weights.
     pub(crate) fn new(
         round: u32,
@@ -125,9 +130,6 @@ impl RoundLine {
             forgot: decision.forgot.clone(),
             returned: reports.returned().to_vec(),
             faults: faults.to_vec(),
-            absent: Vec::new(),
-            arrived: Vec::new(),
-            flags: Vec::new(),
             step_size: decision.step_size,
             step_norm: linalg::norm(Vector::F64(step)),
             rank: decision.projection.map(|projection| (projection.rank, projection.of)),
@@ -143,8 +145,7 @@ impl RoundLine {
             least: decision.least,
             within: decision.within,
             assessment: assessment.map(AssessmentLine::new),
-            worth: None,
-            weights: None,
+            ..Self::default()
         }
     }
 

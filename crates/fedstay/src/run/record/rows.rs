@@ -1,6 +1,6 @@
 //! What became of the rows of a data set: every one of them is in exactly one place.
 
-use super::is_none;
+use super::is_default;
 use serde::{Deserialize, Serialize};
 
 /// Where the rows of a data set are. `dealt`, `held_out`, `test` and those of `unused` add up to `read`.
@@ -14,7 +14,7 @@ pub struct DataRows {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub drawn: bool,
     /// How many are held by devices that do not take part.
-    #[serde(default, skip_serializing_if = "is_none")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub held_out: usize,
     /// How many are kept for testing.
     pub test: usize,

@@ -2,8 +2,8 @@
 
 use super::worth::WorthSummary;
 use super::{
-    AgentSummary, Constant, Counterfactual, DataRows, Departure, Extra, Forgotten, Return, Spread,
-    Without, called, called_briefly, is_none,
+    AgentSummary, Constant, Counterfactual, DataRows, Departure, Extra, Forgotten, HeldBack,
+    Return, Spread, Without, called, called_briefly, is_default,
 };
 use crate::message::score::{Measure, Score};
 use crate::privacy::Budget;
@@ -62,11 +62,11 @@ pub struct Summary {
     /// Every agent, by id, but for those that are not listed.
     pub agents: Vec<AgentSummary>,
     /// How many more agents took part, to whom nothing happened and who are too many to be listed.
-    #[serde(default, skip_serializing_if = "is_none")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub unlisted: usize,
     /// How many agents, listed or not, were not measured: what is said about losses, accuracies and
     /// contentment is about the others.
-    #[serde(default, skip_serializing_if = "is_none")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub unmeasured: usize,
     /// How good the delivered weights are over the agents.
     #[serde(flatten)]
@@ -74,6 +74,10 @@ pub struct Summary {
     /// What was measured besides the loss, the headline first.
     #[serde(default = "Measure::usual", skip_serializing_if = "Measure::are_usual")]
     pub measures: Vec<Measure>,
+    /// How good the delivered weights are over the agents that have rows of their own on which nobody
+    /// trained, on those rows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_back: Option<Score<Spread>>,
     /// How the first measure, or else the loss, is spread over the agents.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fairness: Option<Fairness>,
@@ -162,6 +166,19 @@ impl Summary {
         }
         let measured = self.agents.iter().filter(|agent| agent.is_measured());
         median(measured.filter_map(|agent| agent.score.of(name)))
+    }
+
+    /// How a measure is spread over the agents that have rows of their own on which nobody trained, on
+    /// those rows.
+    pub fn on_held_back(&self, measure: &Measure) -> Option<&Spread> {
+        self.held_back.as_ref()?.measures.get(&measure.name)
+    }
+
+    /// What the agent in the middle has on such rows, among those that have some.
+    pub fn median_held_back(&self, name: &str) -> Option<f64> {
+        let held_back = self.agents.iter().filter_map(|agent| agent.held_back.as_ref());
+        let value = |held_back: &HeldBack| held_back.score().of(name);
+        median(held_back.filter_map(value)).filter(|_| self.unlisted == 0)
     }
 
     /// How many agents left, each counted once.

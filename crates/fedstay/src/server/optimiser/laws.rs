@@ -5,8 +5,8 @@ use crate::message::Landing;
 use crate::problem::{Federation, Huber, Instance, Problem};
 use crate::record::{Guarantee, Summary};
 use crate::{
-    About, AdaGd, AgentId, Behaviour, Mean, Policies, Policy, Report, Reports, Retain, Rule, Seed,
-    Server, Session, StopReason, Vector,
+    About, AdaGd, AgentId, Behaviour, Loss, Mean, Policies, Policy, Report, Reports, Retain, Rule,
+    Seed, Server, Session, StopReason, Vector,
 };
 use proptest::prelude::*;
 
@@ -23,7 +23,7 @@ fn take(server: &mut Server, losses: &[f64], gradients: &[Vec<f64>]) -> Decision
     let told = losses.iter().zip(gradients).enumerate();
     let told = told.map(|(id, (loss, g))| Report {
         rates: crate::rule::laws::some_rates(id as u64),
-        ..Report::new(AgentId(id as u64), *loss, 0.2, Vector::F64(g))
+        ..Report::new(AgentId(id as u64), Loss::Exact(*loss).leaves_at(0.2), Vector::F64(g))
     });
     let reports = Reports::new(gradients[0].len(), told.collect()).unwrap();
     server.step(&reports).unwrap()
@@ -200,8 +200,10 @@ fn a_state_of_another_length_and_a_step_beyond_all_numbers_are_refused() {
     let mut huge = server(Mean::default(), Momentum::default().into(), 1);
     let before = huge.state();
     let g = [1e150];
-    let report =
-        Report { reach: Some(1e300), ..Report::new(AgentId(0), 1.0, 0.1, Vector::F64(&g)) };
+    let report = Report {
+        reach: Some(1e300),
+        ..Report::new(AgentId(0), Loss::Exact(1.0).leaves_at(0.1), Vector::F64(&g))
+    };
     let error = huge.step(&Reports::new(1, vec![report]).unwrap()).unwrap_err();
     assert!(matches!(error, Error::StepOverflow { .. }), "{error}");
     assert_eq!(huge.state(), before);

@@ -24,19 +24,19 @@ pub(super) const ORIGIN: Origin = Origin {
 #[serde(deny_unknown_fields, default)]
 pub struct KeepBest {
     #[serde(skip_serializing_if = "is_default")]
-    memory: Seen,
+    memory: KeepBestMemory,
 }
 
 /// What keep-best remembers: the best weights so far, and what it takes to judge the next ones.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-struct Seen {
-    best: Option<Best>,
+struct KeepBestMemory {
+    best: Option<BestModel>,
     epsilons: Vec<(AgentId, f64)>,
     somebody_left: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Best {
+struct BestModel {
     loss: f64,
     round: u32,
     #[serde(with = "packed")]
@@ -77,7 +77,7 @@ impl Wrap for KeepBest {
     }
 }
 
-impl Seen {
+impl KeepBestMemory {
     /// Judges the weights of a round. What an agent that was shown others would have said of them is
     /// in its line of `shown`.
     fn consider(&mut self, round: &Round<'_>, shown: &[Shown]) -> Result<(), Error> {
@@ -106,7 +106,8 @@ impl Seen {
         self.somebody_left = !round.reports.goodbyes().is_empty();
         let loss = total / count.max(1) as f64;
         if count > 0 && self.best.as_ref().is_none_or(|best| loss < best.loss) {
-            self.best = Some(Best { loss, round: round.number, weights: round.weights.to_vec() });
+            self.best =
+                Some(BestModel { loss, round: round.number, weights: round.weights.to_vec() });
         }
         Ok(())
     }

@@ -98,7 +98,7 @@ impl Bowls {
                 self.still_in[agent] = false;
                 goodbyes.push(id);
             } else {
-                let report = Report::new(id, loss, self.epsilon, g);
+                let report = Report::new(id, Loss::Exact(loss).leaves_at(self.epsilon), g);
                 reports.push(Report { gradient: Some(g), ..report });
             }
         }
@@ -280,7 +280,7 @@ proptest! {
                     (bowls.loss(agent, &at), minus(&at, &bowls.centres[agent]))
                 }).collect();
                 let reports: Vec<Report<'_>> = told.iter().enumerate().map(|(agent, (loss, g))| {
-                    Report::new(AgentId(agent as u64), *loss, bowls.epsilon, Vector::F64(g))
+                    Report::new(AgentId(agent as u64), Loss::Exact(*loss).leaves_at(bowls.epsilon), Vector::F64(g))
                 }).collect();
                 let reversed: Vec<Report<'_>> = reports.iter().rev().cloned().collect();
                 let one = server.step(&Reports::new(start.len(), reports).unwrap()).unwrap();
@@ -347,8 +347,8 @@ fn after_an_error_every_list_is_as_it_was() {
         let before = server.state();
         let g = [1.0];
         let standing = Standing::Open { loss: Loss::AtLeast(1.0), epsilon: 0.1 };
-        let vague = Report { standing, ..Report::new(AgentId(1), 0.0, 0.0, Vector::F64(&g)) };
-        let sound = Report::new(AgentId(0), 2.0, 0.1, Vector::F64(&g));
+        let vague = Report::new(AgentId(1), standing, Vector::F64(&g));
+        let sound = Report::new(AgentId(0), Loss::Exact(2.0).leaves_at(0.1), Vector::F64(&g));
         let error = server.step(&Reports::new(1, vec![sound, vague]).unwrap()).unwrap_err();
         assert!(matches!(error, Error::NeedsExactLoss { .. }), "{error}");
         assert_eq!(server.state(), before, "{list}");

@@ -30,6 +30,21 @@ use turn::Turn;
 
 listed! {
     /// Every policy, under the name it has in a configuration.
+    ///
+    /// ```
+    /// use fedstay::policy::Guard;
+    /// use fedstay::{AgentId, Loss, Mean, Report, Reports, Server, Vector};
+    ///
+    /// // The mean would take the first agent to where it leaves. The guard bends the step.
+    /// let near = Report::new(AgentId(0), Loss::Exact(0.2).leaves_at(0.1), Vector::F64(&[1.0, 0.0]));
+    /// let far = Report::new(AgentId(1), Loss::Exact(3.0).leaves_at(0.1), Vector::F64(&[1.0, 1.0]));
+    /// let server = Server::new(vec![0.0, 0.0], Mean::default(), 0.5)?;
+    /// let mut server = server.with_policy(Guard::default())?;
+    /// let decision = server.step(&Reports::new(2, vec![near, far])?)?;
+    /// assert!(decision.guarded && decision.kept == Some(true));
+    /// assert!(0.2 + server.weights()[0] > 0.1 && server.weights()[1] < 0.0);
+    /// # Ok::<(), fedstay::Error>(())
+    /// ```
     pub enum Policy: mut Wrap, "kind", Preview {
         /// Stop instead of taking the first step that is predicted to make an agent leave.
         EarlyStop(EarlyStop) = "early-stop", early_stop::ORIGIN;

@@ -66,11 +66,11 @@ impl Owned {
 #[derive(Debug)]
 pub(crate) struct Translation {
     /// By position among the reports; `None` for those that need none.
-    lines: Vec<Option<Line>>,
+    lines: Vec<Option<TranslatedReport>>,
 }
 
 #[derive(Debug)]
-struct Line {
+struct TranslatedReport {
     loss: f64,
     /// Direction and gradient, unless they stay as they are.
     scaled: Option<(Owned, Option<Owned>)>,
@@ -100,21 +100,21 @@ impl Translation {
         cuts: bool,
         slope: impl Fn(&Report<'r>) -> Slope<'r>,
     ) -> Result<Self, Error> {
-        let line = |report: &Report<'r>| -> Result<Option<Line>, Error> {
+        let line = |report: &Report<'r>| -> Result<Option<TranslatedReport>, Error> {
             let own = layer.of(report.agent).filter(|own| own.differs());
             let Some(own) = own else { return Ok(None) };
             let loss = report.exact_loss(policy)?;
             let slope = slope(report);
             let fall = slope.along(&own.offset(&without.to(report.agent)));
             if cuts {
-                return Ok(Some(Line { loss: loss - fall, scaled: None }));
+                return Ok(Some(TranslatedReport { loss: loss - fall, scaled: None }));
             }
             let there = estimate(loss, fall);
             let scale = if loss > 0.0 && fall > 0.0 { there / loss } else { 1.0 };
             let gradient = report.gradient.map(|gradient| Owned::scaled(gradient, scale));
             let shrink = path::shrink(kept(report, slope), scale);
             let scaled = Some((Owned::scaled(report.direction, shrink), gradient));
-            Ok(Some(Line { loss: there, scaled }))
+            Ok(Some(TranslatedReport { loss: there, scaled }))
         };
         Ok(Self { lines: reports.iter().map(line).collect::<Result<_, _>>()? })
     }

@@ -6,8 +6,8 @@ use crate::schedule::When;
 use crate::worth::Judge;
 use crate::{
     Abilities, AgentAssessment, AgentId, Answer, Assessment, Behaviour, Call, Engine, Error,
-    Evidence, Gathered, Measure, Memory, Participant, ParticipantState, Privacy, Report, Reports,
-    Schedule, Score, Seed, Seen, Sends, Standing, Vector, linalg, packed,
+    Evidence, Gathered, Loss, Measure, Memory, Participant, ParticipantState, Privacy, Report,
+    Reports, Schedule, Score, Seed, SeenModels, Sends, Standing, Vector, linalg, packed,
 };
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -27,7 +27,7 @@ struct Member {
     /// The loss it last told.
     told: Option<f64>,
     /// What it remembers of the models it received, if it forges what it sends.
-    seen: Seen,
+    seen: SeenModels,
 }
 
 /// An engine whose agents have exact oracles.
@@ -116,7 +116,7 @@ struct MemberState {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     told: Option<f64>,
     #[serde(default, skip_serializing_if = "crate::message::is_default")]
-    seen: Seen,
+    seen: SeenModels,
 }
 
 impl Federation {
@@ -152,7 +152,7 @@ impl Federation {
             blurred: Vec::new(),
             loss: f64::NAN,
             told: None,
-            seen: Seen::default(),
+            seen: SeenModels::default(),
         });
         Ok(Self {
             members: members.collect(),
@@ -267,6 +267,7 @@ impl Member {
             behaviour: Some(Cow::Borrowed(self.participant.behaviour().name())),
             score: self.score(weights, loss),
             as_of: None,
+            held_back: None,
         }
     }
 
@@ -275,7 +276,8 @@ impl Member {
         let loss = self.participant.manner().told(self.loss);
         let direction = self.corrected.as_ref().unwrap_or(&self.gradient);
         let Some((privacy, seed)) = privacy else {
-            let report = Report::new(id, loss, epsilon, Vector::F64(&self.gradient));
+            let report =
+                Report::new(id, Loss::Exact(loss).leaves_at(epsilon), Vector::F64(&self.gradient));
             return Report { direction: Vector::F64(direction), ..report };
         };
         let mut rng = seed.stream("privacy", u64::from(round), id.0);
@@ -283,8 +285,7 @@ impl Member {
         privacy.blur(&mut self.blurred, &mut rng);
         let loss = privacy.blur_loss(loss, &mut rng);
         let standing = Standing::Open { loss, epsilon };
-        let blurred = Report::new(id, 0.0, epsilon, Vector::F64(&self.blurred));
-        Report { standing, gradient: None, ..blurred }
+        Report { gradient: None, ..Report::new(id, standing, Vector::F64(&self.blurred)) }
     }
 
     fn save(&self) -> MemberState {
@@ -392,10 +393,7 @@ impl Engine for Federation {
 
     fn abilities(&self) -> Abilities {
         // Every named problem is convex, with exact oracles.
-        let plain = |member: &Member| {
-            let behaviour = member.participant.behaviour();
-            matches!(behaviour, Behaviour::Threshold(_) | Behaviour::Never(_))
-        };
+        let plain = |member: &Member| member.participant.behaviour().is_plain();
         // Nothing is proved about agents that were not asked.
         let asked = self.schedule.0.is_always() && self.without.is_none();
         let proves = self.privacy.is_none() && asked && self.members.iter().all(plain);
@@ -453,10 +451,11 @@ mod tests {
             session.run(&mut []).unwrap().unwrap();
             session.server().weights().to_vec()
         };
-        let (own, mean) = (play(crate::Scaffold::default().into()), play(Mean::default().into()));
+        let (own, mean) =
+            (play(crate::rule::Scaffold::default().into()), play(Mean::default().into()));
         assert!(own.iter().zip(&mean).all(|(a, b)| (a - b).abs() < 1e-12), "{own:?} {mean:?}");
         let (instance, engine) = observation_3();
-        let server = Server::new(instance.start, crate::FairFed::default(), 0.1).unwrap();
+        let server = Server::new(instance.start, crate::rule::FairFed::default(), 0.1).unwrap();
         let refused = Session::new(server, engine, 20, About::default()).err().unwrap();
         assert!(refused.to_string().contains("fairfed asks how well agents' groups"), "{refused}");
     }

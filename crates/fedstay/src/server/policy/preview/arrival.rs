@@ -6,7 +6,7 @@ use crate::rule::Landing;
 use crate::{Loss, Report, Vector, linalg};
 
 /// Looks at one report after the other, and then knows.
-pub(super) struct Arrival<'a> {
+pub(super) struct ArrivalCheck<'a> {
     balls: Option<Balls<'a>>,
     /// Everybody provably is satisfied.
     proven: bool,
@@ -16,7 +16,7 @@ pub(super) struct Arrival<'a> {
     pub(super) below: bool,
 }
 
-impl<'a> Arrival<'a> {
+impl<'a> ArrivalCheck<'a> {
     pub(super) fn new(smoothness: Option<f64>) -> Self {
         let balls = smoothness.map(Balls::new);
         Self { proven: false, balls, likely: true, below: true }

@@ -21,7 +21,7 @@ pub(super) struct PreviewMemory {
     pub(super) travelled: f64,
     /// What is known about every agent that has been heard and is still in.
     #[serde(with = "pairs")]
-    pub(super) agents: BTreeMap<AgentId, Known>,
+    pub(super) agents: BTreeMap<AgentId, KnownAgent>,
     /// What some agents are shown, by id.
     pub(super) personal: Vec<(AgentId, Personal)>,
     /// What agents are shown that have not been heard yet: the first weights of all. It is kept only
@@ -39,7 +39,7 @@ impl PreviewMemory {
 
 /// What the server knows about an agent from its last report.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct Known {
+pub(super) struct KnownAgent {
     pub(super) epsilon: f64,
     /// The first loss that it told; of a state that does not say it, none.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,4 +1,4 @@
-//! `preview`: the server's own model moves as if nobody could leave, and whoever would be content
+//! `preview`: the server's own model moves as if nobody could leave, and an agent that would be content
 //! with it is shown another one until the end.
 //!
 //! Every agent m that is about to be content receives its *preview* `w̃_m` instead of `w`: the
@@ -9,7 +9,7 @@
 //! ```
 //!
 //! (where `relative`, δ, margin and pace count in units of how far above its target its first loss was;
-//! but never more than its first loss: whoever came in with less is shown no worse than it came
+//! but never more than its first loss: an agent that came in with less is shown no worse than it came
 //! with, and sees that fall)
 //!
 //! and what it reports about the preview is translated to `w` before the rule sees it. At the end,

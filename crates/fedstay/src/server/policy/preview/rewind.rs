@@ -74,7 +74,7 @@ impl Default for Rewind {
 }
 
 /// What an agent reported, and the way from there to the server's new weights.
-pub(super) struct Seen {
+pub(super) struct ReportedLoss {
     pub(super) loss: f64,
     pub(super) epsilon: f64,
     pub(super) floor: f64,
@@ -123,8 +123,8 @@ impl Rewind {
     }
 
     /// Decides how far to go. Returns `None` if there is no direction to go by.
-    pub(super) fn aim(&mut self, seen: &Seen) -> Option<Move> {
-        let Seen { loss, epsilon, floor, norm, along, way } = *seen;
+    pub(super) fn aim(&mut self, seen: &ReportedLoss) -> Option<Move> {
+        let ReportedLoss { loss, epsilon, floor, norm, along, way } = *seen;
         let square = norm * norm;
         if square.is_nan() || square <= 0.0 {
             self.last = None;
@@ -151,7 +151,7 @@ impl Rewind {
         self.last = None;
     }
 
-    fn go(&mut self, seen: &Seen, share: f64, lift: f64, along: f64, length: f64) -> Move {
+    fn go(&mut self, seen: &ReportedLoss, share: f64, lift: f64, along: f64, length: f64) -> Move {
         let promised = seen.loss + self.ratio * along;
         self.last = Some(Moved { loss: seen.loss, along, length, norm: seen.norm, promised });
         Move { share, lift, promised }
@@ -162,8 +162,8 @@ impl Rewind {
 mod tests {
     use super::*;
 
-    fn seen(loss: f64, along: f64, way: f64) -> Seen {
-        Seen { loss, epsilon: 0.2, floor: 0.3, norm: 1.0, along, way }
+    fn seen(loss: f64, along: f64, way: f64) -> ReportedLoss {
+        ReportedLoss { loss, epsilon: 0.2, floor: 0.3, norm: 1.0, along, way }
     }
 
     #[test]
@@ -180,7 +180,7 @@ mod tests {
         let next = Rewind::default().aim(&seen(0.21, -0.1, 0.1)).unwrap();
         assert_eq!((next.share, next.promised), (0.0, 0.3));
         assert!(next.lift > 0.0);
-        let lost = Seen { norm: 0.0, ..seen(0.21, 0.0, 0.1) };
+        let lost = ReportedLoss { norm: 0.0, ..seen(0.21, 0.0, 0.1) };
         assert_eq!(Rewind::default().aim(&lost), None, "there is no up");
     }
 

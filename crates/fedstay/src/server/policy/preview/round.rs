@@ -1,7 +1,7 @@
 //! One round of `preview`, after the rule's step.
 
-use super::arrival::Arrival;
-use super::known::Known;
+use super::arrival::ArrivalCheck;
+use super::known::KnownAgent;
 use super::offset::Offset;
 use super::showing::{Heard, Next, Stage};
 use super::{Preview, Until, estimate};
@@ -64,8 +64,8 @@ impl Preview {
         heard: &[OpenReport<'a>],
         step: &mut [f64],
         free: bool,
-    ) -> Arrival<'a> {
-        let mut arrival = Arrival::new(self.smoothness);
+    ) -> ArrivalCheck<'a> {
+        let mut arrival = ArrivalCheck::new(self.smoothness);
         let mut gap = Offset::new(step);
         for OpenReport { report, standing } in heard {
             gap.from(round.weights, step, self.memory.layer().of(report.agent));
@@ -84,7 +84,7 @@ impl Preview {
 
     fn stage<'a>(&self, round: &'a Round<'a>, step: &'a [f64]) -> Stage<'a> {
         let longest = self.cap * self.memory.travelled;
-        // Whoever may be silent next needs its gradient kept.
+        // The gradient of an agent that may be silent next is kept.
         Stage { round, step, longest, keep: round.reports.absent() > 0 }
     }
 
@@ -133,7 +133,7 @@ impl Preview {
         next.sort_by_key(|(agent, _)| *agent);
         for (agent, Next { known, personal, certain: proven, .. }) in next {
             certain &= proven;
-            self.memory.agents.insert(agent, Known { certain: proven, ..known });
+            self.memory.agents.insert(agent, KnownAgent { certain: proven, ..known });
             let personal = personal.or(waits.then_some(Personal::Same));
             self.memory.personal.extend(personal.map(|personal| (agent, personal)));
         }

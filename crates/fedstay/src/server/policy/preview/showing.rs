@@ -1,8 +1,8 @@
 //! What each agent is shown next.
 
-use super::known::Known;
+use super::known::KnownAgent;
 use super::offset::Offset;
-use super::rewind::{Move, Rewind, Seen};
+use super::rewind::{Move, ReportedLoss, Rewind};
 use super::{By, Preview, Slope};
 use crate::Personal;
 use crate::rule::{Miss, Round};
@@ -22,7 +22,7 @@ pub(super) struct Heard<'a> {
     pub(super) loss: f64,
     pub(super) epsilon: f64,
     /// What is known from the reports before.
-    pub(super) before: Option<Known>,
+    pub(super) before: Option<KnownAgent>,
     /// What it was shown, if not the server's weights.
     pub(super) shown: Option<Personal>,
 }
@@ -46,7 +46,7 @@ impl Stage<'_> {
 
 /// What an agent is shown next.
 pub(super) struct Next {
-    pub(super) known: Known,
+    pub(super) known: KnownAgent,
     pub(super) personal: Option<Personal>,
     /// Whether for convex losses it proves that the agent stays.
     pub(super) certain: bool,
@@ -84,7 +84,7 @@ impl Preview {
         let slope = slope(report, (!by_cut).then_some(&rewind));
         let (along, norm) = (slope.along(&gap.way), slope.norm());
         let at_server = loss + along;
-        let known = Known {
+        let known = KnownAgent {
             epsilon,
             first,
             at_server,
@@ -112,7 +112,7 @@ impl Preview {
             let way = linalg::norm(Vector::F64(&gap.way));
             let bare = linalg::norm(report.direction);
             let along = along / slope.times;
-            let seen = Seen { loss, epsilon, floor, norm: bare, along, way };
+            let seen = ReportedLoss { loss, epsilon, floor, norm: bare, along, way };
             let Some(going) = next.known.rewind.aim(&seen) else { return stand(next, false) };
             if stage.too_far(going.lift * bare) {
                 return stand(next, true);
@@ -145,7 +145,7 @@ impl Preview {
     /// Lets an agent that was not heard keep its last cut while the server moves on.
     pub(super) fn unheard(
         &self,
-        mut known: Known,
+        mut known: KnownAgent,
         shown: Option<Personal>,
         stage: &Stage<'_>,
     ) -> Next {
