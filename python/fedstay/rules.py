@@ -346,7 +346,7 @@ class Stay(Rule):
     """
 
     kind: ClassVar[str] = "stay"
-    share: float = 0.05
+    share: float = 0.02
     delta: float | None = None
     price: float = 8.0
     watch: bool = True

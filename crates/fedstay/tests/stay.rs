@@ -199,9 +199,9 @@ fn three_liars_of_nine_leave_the_honest_near_their_target() {
 
 #[test]
 fn liars_and_an_honest_conflict_at_once_leave_the_others_near_their_target() {
-    // Who says that it stands at its floor, and blames the sum of all others, is shown previews only, about which it
-    // cannot be held to what it said.
-    let most = |what: &str| if what == "at its floor, for all" { 100.0 } else { 10.0 };
+    // Who is predicted content nearly always is shown previews only, about which it can hardly be held to what it said.
+    let hides = ["at its floor, for all", "direction × 100,000"];
+    let most = |what: &str| if hides.contains(&what) { 100.0 } else { 10.0 };
     liars_of_nine(2, 1, |what| most(what) * EPSILON);
 }
 

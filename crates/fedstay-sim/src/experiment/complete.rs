@@ -166,7 +166,7 @@ mod tests {
         else {
             panic!("{:?}", alone.policy)
         };
-        assert!(preview.relative && preview.pace == 0.0 && preview.delta == 0.05);
+        assert!(preview.relative && preview.pace == 0.0 && preview.delta == 0.02);
         // What is named is kept; what is left unsaid the rule knows.
         let named = with(&[("rule.kind", "stay"), ("policy.kind", "preview")]);
         assert_eq!(named.policy, alone.policy);

@@ -52,7 +52,7 @@ mod price;
 mod tests;
 mod trust;
 
-use super::{Aggregator, Decision, Doubted, Facts, Origin, Round, Why};
+use super::{Aggregator, Decision, Doubted, Facts, Origin, Round, SLACK, Why};
 use crate::memory::inside::pairs;
 use crate::message::{check_not_negative, is_default};
 use crate::packed;
@@ -72,7 +72,7 @@ pub(super) const ORIGIN: Origin = Origin {
 
 /// Previews by the same measure: floors at the share above everybody's target. A member that sees its loss fall all the
 /// time needs a `pace`, which takes its cuts farther away from the model.
-const POLICY: &str = "kind = \"preview\"\nrelative = true\ndelta = 0.05\npace = 0.0";
+const POLICY: &str = "kind = \"preview\"\nrelative = true\ndelta = 0.02\npace = 0.0";
 
 /// While everybody is content the slack may fall to this share of what it was, as that of its previews.
 const SMALLEST_SLACK: f64 = 0.125;
@@ -135,7 +135,7 @@ struct StayMemory {
 
 impl Default for Stay {
     fn default() -> Self {
-        Self { share: 0.05, delta: None, price: 8.0, watch: true, memory: Box::default() }
+        Self { share: SLACK, delta: None, price: 8.0, watch: true, memory: Box::default() }
     }
 }
 
