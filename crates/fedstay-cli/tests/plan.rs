@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// Three owners under one law of 12 features: one with many rows, who needs nobody; one with few, who gains;
+/// Three owners under one law of 24 features: one with many rows, who needs nobody; one with few, who gains;
 /// and one with hardly any, of whom nothing can be told.
 fn table(folder: &Path, rows_named: &str, turned: bool) {
     let mut state = 7_u64;
@@ -17,10 +17,10 @@ fn table(folder: &Path, rows_named: &str, turned: bool) {
         (state >> 33) as f64 / (1_u64 << 31) as f64 - 0.5
     };
     let mut rows = Vec::new();
-    for (owner, count) in [("Large General", 700), ("Small Ward", 90), ("Tiny", 12)] {
+    for (owner, count) in [("Large General", 700), ("Small Ward", 120), ("Tiny", 12)] {
         for _ in 0..count {
-            let features: Vec<f64> = (0..12).map(|_| draw()).collect();
-            let leans: f64 = features.iter().take(6).sum::<f64>() + 0.6 * (draw() + draw());
+            let features: Vec<f64> = (0..24).map(|_| draw()).collect();
+            let leans: f64 = features.iter().take(6).sum::<f64>() + (draw() + draw());
             let mut line = owner.to_owned();
             features.iter().for_each(|feature| write!(line, ",{feature:.4}").unwrap());
             rows.push(format!("{line},{}", if leans > 0.0 { "yes" } else { "no" }));
@@ -29,7 +29,7 @@ fn table(folder: &Path, rows_named: &str, turned: bool) {
     if turned {
         rows.rotate_left(700);
     }
-    let columns: Vec<String> = (0..12).map(|column| format!("x{column}")).collect();
+    let columns: Vec<String> = (0..24).map(|column| format!("x{column}")).collect();
     let text = format!("site,{},died\n{}\n", columns.join(","), rows.join("\n"));
     std::fs::write(folder.join(rows_named), text).unwrap();
 }
@@ -46,6 +46,8 @@ const QUICK: &[&str] = &[
     "fedavg+preview",
     "--set",
     "rounds=60",
+    "--set",
+    "data.test_share=0.5",
     "--set",
     "measure=[\"auroc\"]",
 ];

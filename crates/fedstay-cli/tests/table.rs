@@ -12,7 +12,7 @@ fn write(folder: &Path) {
         let hospital = ["St Mary", "Bergen North", "Charite"][row as usize % 3];
         let sex = ["F", "M"][(row / 3 % 2) as usize];
         let age = if row % 11 == 0 { "NA".to_owned() } else { (30 + row * 17 % 50).to_string() };
-        let stage = ["I", "II", "III"][(row * 7 % 3) as usize];
+        let stage = ["I", "II", "III"][(row / 5 % 3) as usize];
         let died = row * 13 % 10 > 6;
         let death = if died { "2024-06-01" } else { "" };
         let told = if died { "yes" } else { "no" };

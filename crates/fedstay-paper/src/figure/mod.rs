@@ -329,7 +329,7 @@ mod tests {
         let mut two = digits(vec![3]);
         two.set.push(("agents".into(), "2".into()));
         let title = make("13", &two).unwrap().unwrap().figure.title;
-        assert_eq!(title, "2 agents: neither averaging nor ADA-GD loses anybody");
+        assert_eq!(title, "2 agents: averaging loses agents, ADA-GD does not");
     }
 
     #[test]

@@ -437,7 +437,7 @@ mod tests {
             // This problem's slack is not the usual one.
             let pairs = [("problem.kind", "observation-1"), ("rule.kind", entry.name)];
             let rule = Table::try_from(set(&pairs).unwrap().rule).unwrap();
-            let given = rule["delta"].as_float() == Some(0.05);
+            let given = rule.get("delta").and_then(toml::Value::as_float) == Some(0.05);
             assert_eq!(given, facts.slack.is_some(), "{}", entry.name);
         }
     }

@@ -4,7 +4,7 @@
 use super::answer::{AVERAGING, CEILING};
 use super::error::QuestionError;
 use super::recommend::PREFERRED;
-use crate::experiment::table::put;
+use crate::experiment::table::{look_up, put};
 use crate::experiment::{Experiment, read_table, set_keys, under};
 use std::path::Path;
 use toml::{Table, Value};
@@ -88,6 +88,15 @@ impl Question {
     pub(super) fn experiment(&self, label: &str, seed: u64) -> Result<Experiment, QuestionError> {
         let mut table = under(self.table.clone(), label)?;
         put(&mut table, "seed", Value::Integer(seed as i64))?;
+        // Averaging as it is usually done: an owner counts by its rows, or a dozen of them would pull as hard as
+        // thousands.
+        let of_rule =
+            |table: &Table, key: &str| look_up(&Value::Table(table.clone()), key).cloned();
+        let averages =
+            of_rule(&table, "rule.kind").is_some_and(|kind| kind.as_str() == Some("fedavg"));
+        if averages && of_rule(&table, "rule.weigh").is_none() {
+            put(&mut table, "rule.weigh", Value::from("samples"))?;
+        }
         Ok(Experiment::from_table(table)?)
     }
 

@@ -28,7 +28,9 @@ impl Question {
         self.default("decides_on_rows", Value::from("held-back"))?;
         self.default("epsilon", Value::from("1.0 * alone"))?;
         let kind = look_up(&Value::Table(self.table.clone()), "data.kind").cloned();
-        if kind.is_some_and(|kind| ["table", "csv"].iter().any(|own| kind.as_str() == Some(own))) {
+        if kind.is_some_and(|kind| {
+            ["table", "csv", "clinics"].iter().any(|own| kind.as_str() == Some(own))
+        }) {
             self.default("data.test_share", Value::from(HELD_BACK))?;
         }
         let experiment = self.experiment("fedavg", self.seeds[0])?;

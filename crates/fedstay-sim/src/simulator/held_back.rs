@@ -137,10 +137,12 @@ mod tests {
             population.data().copy_row(row_number, &mut row);
             row[0]
         };
-        for (agent, rows) in [(0, 8), (1, 12), (2, 16)] {
+        for (agent, rows) in [(0, 40), (1, 60), (2, 80)] {
             let own = population.held_back(agent).unwrap();
             let trained = population.place(agent).unwrap();
-            assert_eq!((own.len(), trained.len()), (rows, 4 * rows));
+            assert_eq!(own.len() + trained.len(), rows);
+            // A fifth of each class, rounded down.
+            assert!((rows / 5 - 1..=rows / 5).contains(&own.len()), "{own:?}");
             let first = site(trained.start);
             assert!(own.chain(trained).all(|row| site(row) == first), "agent {agent}");
         }
@@ -178,11 +180,14 @@ mod tests {
         assert_eq!(told, summary(&experiment), "the same bits again");
         for (agent, rows) in told.agents.iter().zip([8, 12, 16]) {
             let own = agent.held_back.as_ref().unwrap();
-            assert_eq!(own.rows, rows);
+            assert!((rows - 1..=rows).contains(&own.rows), "{own:?}");
             let names: Vec<&str> = own.measures.iter().map(|(name, _)| name).collect();
             assert_eq!(names, ["auroc", "accuracy", "log-loss"], "in the order asked for");
             for (name, found) in own.measures.iter() {
-                assert!(found.low < found.high && found.contains(found.value), "{name}: {found:?}");
+                assert!(
+                    found.low <= found.high && found.contains(found.value),
+                    "{name}: {found:?}"
+                );
             }
             // Nobody left: what they end with is what is delivered.
             let ends = own.ends_with.as_ref().unwrap();

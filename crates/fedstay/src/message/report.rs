@@ -251,8 +251,9 @@ pub struct Reports<'a> {
     returned: Vec<AgentId>,
     absent: usize,
     newcomers: bool,
-    /// Which were made at other weights than the server's, and translated; empty where none was.
-    elsewhere: Vec<bool>,
+    /// By how much each loss fell in translation, of those that were made at other weights than the server's; empty
+    /// where none was.
+    falls: Vec<Option<f64>>,
 }
 
 impl<'a> Reports<'a> {
@@ -335,7 +336,7 @@ impl<'a> Reports<'a> {
             returned: Vec::new(),
             absent: 0,
             newcomers: false,
-            elsewhere: Vec::new(),
+            falls: Vec::new(),
         })
     }
 
@@ -383,8 +384,8 @@ impl<'a> Reports<'a> {
         if let Ok(index) = self.reports.binary_search_by_key(&agent, |report| report.agent) {
             self.reports.remove(index);
             self.norms.remove(index);
-            if !self.elsewhere.is_empty() {
-                self.elsewhere.remove(index);
+            if !self.falls.is_empty() {
+                self.falls.remove(index);
             }
             self.pairs = None;
             self.absent += 1;
@@ -393,23 +394,26 @@ impl<'a> Reports<'a> {
     }
 
     /// These reports, each changed by `change`, which is given its position and the length of its
-    /// slope, and says whether it was made at other weights.
+    /// slope, and says by how much its loss fell if it was made at other weights.
     pub(crate) fn translated(
         &self,
-        change: impl Fn(usize, &mut Report<'a>, &mut f64) -> bool,
+        change: impl Fn(usize, &mut Report<'a>, &mut f64) -> Option<f64>,
     ) -> Self {
         let mut translated = Self { pairs: None, ..self.clone() };
         let lines = translated.reports.iter_mut().zip(&mut translated.norms).enumerate();
         let changed = lines.map(|(index, (report, norm))| change(index, report, norm));
-        let elsewhere = changed.enumerate().map(|(index, moved)| moved || self.is_moved(index));
-        translated.elsewhere = elsewhere.collect();
+        let falls = changed.enumerate().map(|(index, fall)| match (fall, self.fall(index)) {
+            (None, before) => before,
+            (Some(fall), before) => Some(fall + before.unwrap_or_default()),
+        });
+        translated.falls = falls.collect();
         translated
     }
 
-    /// Whether this report was made at other weights than it speaks of: those that a policy showed its
-    /// agent.
-    pub(crate) fn is_moved(&self, index: usize) -> bool {
-        self.elsewhere.get(index).copied().unwrap_or_default()
+    /// By how much the loss of this report is lower than the one that was reported, if that was made at other
+    /// weights than it speaks of: those that a policy showed its agent.
+    pub(crate) fn fall(&self, index: usize) -> Option<f64> {
+        self.falls.get(index).copied().flatten()
     }
 
     /// The reports, by agent.

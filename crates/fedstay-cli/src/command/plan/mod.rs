@@ -19,7 +19,7 @@ Examples:
   fedstay plan hospitals.csv --owner site --label died
   # a number instead of classes; more seeds; ways of your own
   fedstay plan schools.csv --owner school --label score --task number --seeds 10
-  fedstay plan hospitals.csv --owner site --label died --rules fedavg+preview,retain
+  fedstay plan h.csv --owner site --label died --rules fedavg+preview,retain
   # from an experiment's file, with a key changed; for other programs
   fedstay plan experiment.toml --set model.kind=mlp
   fedstay plan hospitals.csv --owner site --label died --json | jq .recommend

@@ -2,7 +2,7 @@
 
 use super::ways::mean;
 use super::{count, difference, interval, names, way};
-use fedstay_sim::plan::{Action, Advice, Findings, Gains, OwnerFinding};
+use fedstay_sim::plan::{AVERAGING, Action, Advice, Findings, Gains, OwnerFinding};
 
 /// The recommendation, in sentences.
 pub fn advice(found: &Findings, advice: &Advice) -> String {
@@ -64,9 +64,16 @@ fn what(found: &Findings, advice: &Advice) -> String {
             cost.map_or(String::new(), |cost| format!(" (cost {cost})"))
         ),
         Action::Keep => {
-            let kept = match advice.kept_all == advice.seeds {
-                true => format!("It keeps all {} on {on}", count(found.owners.len(), "member")),
-                false => format!("It keeps everybody on {on}"),
+            let members = count(found.owners.len(), "member");
+            let lost = |label: &str| found.way(label).map_or(0.0, |way| way.mean_left);
+            let kept = match advice.kept_all {
+                0 => format!(
+                    "It loses {:.1} of {members} on average, where plain averaging loses {:.1}",
+                    lost(&advice.label),
+                    lost(AVERAGING)
+                ),
+                all if all == advice.seeds => format!("It keeps all {members} on {on}"),
+                _ => format!("It keeps everybody on {on}"),
             };
             let cost = cost.map_or(String::new(), |cost| {
                 format!("; under plain averaging departures cost those who gain {cost}")

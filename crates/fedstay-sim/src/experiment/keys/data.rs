@@ -199,7 +199,7 @@ pub(super) static SECTION: Section = Section {
         )
         .shares(),
         Key::new("data.delimiter", "\";\"", Allowed::Character, "what separates the columns")
-            .otherwise("\",\" in a csv; in a table, what the first line has most of")
+            .otherwise("what the first line of a table has most of")
             .shares(),
         Key::new("data.x", "\"x\"", Allowed::Text, "the name of the array of inputs")
             .shares(),

@@ -96,7 +96,7 @@ impl Distrust {
             if let Standing::Open { epsilon, .. } = &mut report.standing {
                 *epsilon = self.target[&report.agent];
             }
-            false
+            None
         });
         (Some(read), moved.into_iter().map(|(agent, _)| agent).collect())
     }

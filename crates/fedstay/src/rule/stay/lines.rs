@@ -25,8 +25,10 @@ pub(super) struct PricedLine<'a> {
     pub(super) reach: f64,
     /// Whether it is a report of this round.
     pub(super) heard: bool,
-    /// Whether loss and gradient are exact, and were made at the server's weights.
-    pub(super) plain: bool,
+    /// Whether loss and gradient are exact.
+    pub(super) exact: bool,
+    /// By how much the loss is lower than the one that was reported, if that was made at a preview.
+    pub(super) fall: Option<f64>,
 }
 
 impl PricedLine<'_> {
@@ -67,7 +69,8 @@ pub(super) fn heard<'a>(round: &Round<'a>) -> Result<Vec<PricedLine<'a>>, Error>
             length: *length,
             reach: report.reach.unwrap_or(round.step_size),
             heard: true,
-            plain: exact && !round.reports.is_moved(index),
+            exact,
+            fall: round.reports.fall(index),
         });
     }
     Ok(lines)
@@ -100,7 +103,8 @@ impl Silent {
             length: line.length,
             reach: line.reach,
             heard: false,
-            plain: false,
+            exact: false,
+            fall: None,
         })
     }
 }

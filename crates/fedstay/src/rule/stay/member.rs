@@ -4,7 +4,7 @@ use super::lines::PricedLine;
 use crate::message::is_default;
 use serde::{Deserialize, Serialize};
 
-/// One member, as it was when it was last heard.
+/// One member, as it was in the last round.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct PricedMember {
     /// How far above its target its loss was when it was first heard.
@@ -19,17 +19,19 @@ pub(super) struct PricedMember {
     pub(super) above: f64,
     /// How far above it was predicted to be now.
     pub(super) promised: f64,
-    /// What it said of the server's own weights in the last round, if it did.
+    /// What it said in the last round, if that was exact.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(super) said: Option<Said>,
 }
 
-/// An exact loss at the server's weights, and by how much the gradient predicted it to change by the step that was
-/// asked for.
+/// An exact report: the loss, by how much the gradient predicted it to change by the step that was asked for, and, if
+/// it was made at a preview, how much lower it is at the server's weights by that gradient.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(super) struct Said {
     pub(super) loss: f64,
     pub(super) change: f64,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub(super) fall: Option<f64>,
 }
 
 impl PricedMember {

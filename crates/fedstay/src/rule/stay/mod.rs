@@ -22,12 +22,12 @@
 //!
 //! With several local steps η is what a member reached, `K·η`, and so in the median.
 //!
-//! **The price** κ begins at `price`. It is halved when the total excess over the targets rose since members were
-//! last heard, and grows by half when a third of what was promised came (`price.rs`). What is
-//! clipped in that total, and how, keeps one member from steering it.
+//! **The price** κ begins at `price`. It is halved when the total excess over the targets rose, and grows by
+//! half when a third of what was promised came (`price.rs`). What is clipped in that total, and how, keeps
+//! one member from steering it.
 //!
 //! **The slack** δ_m is `share` of how far above its target the member was when it was first heard,
-//! or `delta` for all. It is halved when everybody is predicted below `ε_m − δ_m`.
+//! or `delta` for all. It is halved, three times at most, when everybody is predicted below `ε_m − δ_m`.
 //!
 //! A member is held to the target loss it told first.
 //!
@@ -74,8 +74,8 @@ pub(super) const ORIGIN: Origin = Origin {
 /// time needs a `pace`, which takes its cuts farther away from the model.
 const POLICY: &str = "kind = \"preview\"\nrelative = true\ndelta = 0.05\npace = 0.0";
 
-/// While everybody is content the slack may fall to this share of what it was.
-const SMALLEST_SLACK: f64 = 1e-4;
+/// While everybody is content the slack may fall to this share of what it was, as that of its previews.
+const SMALLEST_SLACK: f64 = 0.125;
 /// Where more than this share of all contradict themselves, losses are not convex.
 const TOO_MANY: f64 = 1.0 / 3.0;
 /// The fewest members of whom one that tells another target loss than at first is held to the first.
@@ -201,8 +201,10 @@ impl Stay {
         let usual = self.far_above(lines);
         let judge = |(line, change): (&PricedLine<'_>, &f64)| {
             let member = self.memory.members.get(&line.agent)?;
-            let said = member.said.filter(|_| line.plain)?;
-            Some((line.agent, Agreement::of(said, line.loss, *change, as_asked, usual)))
+            let said = member.said.filter(|_| line.exact)?;
+            let loss = line.loss + line.fall.unwrap_or_default();
+            let now = Said { loss, change: *change, fall: line.fall };
+            Some((line.agent, Agreement::of(said, now, as_asked, usual)))
         };
         let judged: Vec<(AgentId, Agreement)> = lines.iter().zip(along).filter_map(judge).collect();
         let against =
@@ -228,11 +230,12 @@ impl Stay {
         price::WORST * price::median(firsts.map(|member| member.first.max(0.0)).collect())
     }
 
-    /// The total excess over targets of those that are heard, each as far as it is trusted and clipped alike.
+    /// The total excess over targets, each as far as it is trusted and clipped alike. Whoever is silent is where it was
+    /// predicted to be.
     fn excess(&self, lines: &[PricedLine<'_>], far: f64) -> Excess {
         let most = self.far_above(lines);
         let mut total = Excess::default();
-        for line in lines.iter().filter(|line| line.heard) {
+        for line in lines {
             let Some(member) = self.memory.members.get(&line.agent) else { continue };
             let counts = |above: f64| member.trust * above.min(most).max(0.0);
             total.before += counts(member.above);
@@ -281,11 +284,10 @@ impl Stay {
     fn note(&mut self, round: &Round<'_>, lines: &[PricedLine<'_>], along: &[f64], step: &[f64]) {
         for (line, along) in lines.iter().zip(along) {
             let Some(member) = self.memory.members.get_mut(&line.agent) else { continue };
-            member.said = (line.plain && along.is_finite())
-                .then_some(Said { loss: line.loss, change: *along });
-            if line.heard {
-                member.above = line.above();
-            }
+            let loss = line.loss + line.fall.unwrap_or_default();
+            let said = Said { loss, change: *along, fall: line.fall };
+            member.said = (line.exact && along.is_finite() && loss.is_finite()).then_some(said);
+            member.above = line.above();
             let promised = line.above() + along;
             member.promised = if promised.is_finite() { promised } else { line.above() };
         }

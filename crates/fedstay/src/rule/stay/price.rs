@@ -18,7 +18,7 @@ pub(super) const LONGEST: f64 = 3.0;
 /// The excess of one member counts at most this many times the middle gap at the start.
 pub(super) const WORST: f64 = 5.0;
 
-/// The total excess over targets: when members were heard last, as it was promised for now, and as it is.
+/// The total excess over targets: in the last round, as it was promised for now, and as it is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Excess {
     pub(super) before: f64,

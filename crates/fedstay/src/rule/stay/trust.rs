@@ -13,6 +13,9 @@
 //! still says that way is down. Losses that bend the other way break them a little; only what is broken by a good part
 //! of the change that was at stake counts.
 //!
+//! Of the two, the first can be told where the second report is about the server's own weights, and the second where the
+//! first one is: of a preview only its own gradient's change along the way to the server's weights is known.
+//!
 //! That a promise was not kept says nothing by itself: a convex loss always ends above its cut, and the more so the more
 //! others pull the other way.
 
@@ -37,15 +40,24 @@ pub(super) enum Agreement {
 }
 
 impl Agreement {
-    /// Compares what was said before a move with what is said after it: `loss`, and the change along the move by the
-    /// gradient there. `as_asked`: whether the move was the step that was asked for. `usual` is a loss that is usual:
-    /// whoever says that its own is far larger cannot hide a contradiction in its rounding.
-    pub(super) fn of(said: Said, loss: f64, change: f64, as_asked: bool, usual: f64) -> Self {
-        let by = loss - said.loss;
-        let foretold = if as_asked { said.change } else { by };
-        let stake = foretold.abs() + change.abs() + by.abs();
-        let broken = (foretold - by).max(by - change);
-        match stake > ROUNDING * (loss.abs() + said.loss.abs()).min(usual) {
+    /// Compares what was said before a move with what is said after it, of which `change` is by the gradient there,
+    /// along the move that was made. `as_asked`: whether that is the one that was asked for. `usual` is a loss that is
+    /// usual: whoever says that its own is far larger cannot hide a contradiction in its rounding.
+    pub(super) fn of(before: Said, now: Said, as_asked: bool, usual: f64) -> Self {
+        let by = now.loss - before.loss;
+        // What the first gradient says of a place that it was not given, and the second of one that it was not, is
+        // not known.
+        let foretold = before.change - before.fall.unwrap_or_default();
+        let foretold = (as_asked && now.fall.is_none()).then_some(foretold);
+        let looking_back = now.change + now.fall.unwrap_or_default();
+        let looking_back = before.fall.is_none().then_some(looking_back);
+        if foretold.is_none() && looking_back.is_none() {
+            return Self::Unknown;
+        }
+        let (foretold, looking_back) = (foretold.unwrap_or(by), looking_back.unwrap_or(by));
+        let stake = foretold.abs() + looking_back.abs() + by.abs();
+        let broken = (foretold - by).max(by - looking_back);
+        match stake > ROUNDING * (now.loss.abs() + before.loss.abs()).min(usual) {
             true if !stake.is_finite() => Self::Unknown,
             true if broken > MOST * stake => Self::Contradiction,
             true => Self::Consistent,
@@ -87,8 +99,8 @@ mod tests {
             prop_assume!(way.abs() > 1e-3);
             let ((one, g), (two, h)) = (loss(from, bend, kink), loss(from + way, bend, kink));
             let of = |times: f64| {
-                let said = Said { loss: one, change: times * g * way };
-                Agreement::of(said, two, times * h * way, as_asked, 10.0)
+                let said = |loss: f64, g: f64| Said { loss, change: times * g * way, fall: None };
+                Agreement::of(said(one, g), said(two, h), as_asked, 10.0)
             };
             prop_assert!(of(1.0) != Agreement::Contradiction);
             // Both gradients point the same way along the move: no minimum in between.
@@ -96,6 +108,20 @@ mod tests {
                 prop_assert_eq!(of(-by), Agreement::Contradiction);
             }
         }
+    }
+
+    /// Before, it was shown the model; now a preview farther up its gradient as it told it.
+    #[test]
+    fn a_report_about_a_preview_is_held_against_the_one_about_the_model_before() {
+        // The loss w² at 3, then at 4, one farther than the model.
+        let said = |loss: f64, change: f64, fall: Option<f64>| Said { loss, change, fall };
+        let of = |times: f64, fall: Option<f64>| {
+            let before = said(9.0, times * 6.0, fall);
+            Agreement::of(before, said(16.0, 0.0, Some(times * 8.0)), true, 10.0)
+        };
+        assert_eq!(of(1.0, None), Agreement::Consistent);
+        assert_eq!(of(-1.0, None), Agreement::Contradiction);
+        assert_eq!(of(-1.0, Some(1.0)), Agreement::Unknown, "two previews are two other places");
     }
 
     #[test]

@@ -122,7 +122,8 @@ impl Translation {
     /// The reports as the rule sees them.
     pub(crate) fn of<'t>(&'t self, reports: &Reports<'t>) -> Reports<'t> {
         reports.translated(|index, report, norm| {
-            let Some(line) = &self.lines[index] else { return false };
+            let Some(line) = &self.lines[index] else { return None };
+            let made = report.loss().map_or(line.loss, crate::Loss::value);
             if let Standing::Open { loss, .. } = &mut report.standing {
                 *loss = match *loss {
                     Loss::Sampled { standard_error, .. } => {
@@ -136,7 +137,7 @@ impl Translation {
                 report.gradient = gradient.as_ref().map(Owned::view);
                 *norm = linalg::norm(report.slope());
             }
-            true
+            Some(made - line.loss)
         })
     }
 }

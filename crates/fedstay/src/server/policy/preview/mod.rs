@@ -85,7 +85,7 @@ pub(super) const OPTIONS: &[PolicyOption] = &[
         example: "true",
         values: Values::Switch,
         about: "whether δ, margin and pace are shares of how far above its target an agent was at first",
-        otherwise: "",
+        otherwise: "false; true under the rule `stay`",
     },
     PolicyOption {
         key: "policy.over",
@@ -135,7 +135,8 @@ pub struct Preview {
     /// impatient agents see progress. 0 is none.
     pub pace: f64,
     /// Whether `delta`, `margin` and `pace` are shares of how far above its target loss an agent was when it was first
-    /// heard, instead of losses: where all of training moves losses by 0.03, a δ of 0.02 is most of it.
+    /// heard, instead of losses: where all of training moves losses by 0.03, a δ of 0.02 is most of it. δ is then halved,
+    /// three times at most, while everybody is predicted to be below its target by it.
     #[serde(skip_serializing_if = "is_default")]
     pub relative: bool,
     /// The rounds over which it falls: those of the run, unless given.

@@ -12,6 +12,8 @@ use std::collections::BTreeMap;
 
 /// While landing the slack may fall to this share of δ.
 const SMALLEST_SLACK: f64 = 1e-9;
+/// The same where nothing is to be proved.
+const SMALLEST_SHARE: f64 = 0.125;
 
 impl Preview {
     /// Looks at all reports, moves the previews, and says how things are.
@@ -32,8 +34,12 @@ impl Preview {
         decision.missed = Some(next.iter().filter_map(|(_, next)| next.miss).collect());
         decision.split = Split::by(round.reports, |index| next[index].1.differs());
         decision.kept = Some(self.remember(next, heard.len(), round));
-        // Only a proof needs less slack than was asked for.
-        let finer = self.smoothness.is_some() && self.slack() > self.delta * SMALLEST_SLACK;
+        // A proof needs less slack than was asked for; and where slacks are wide, as shares may be, cuts are taken the
+        // nearer to the model the smaller they are.
+        let finer = match self.smoothness {
+            Some(_) => self.slack() > self.delta * SMALLEST_SLACK,
+            None => self.relative && self.slack() > self.delta * SMALLEST_SHARE,
+        };
         if arrival.below && finer {
             self.memory.delta = Some(self.slack() / 2.0);
         }
