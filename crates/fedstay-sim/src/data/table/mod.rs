@@ -1,8 +1,8 @@
 //! A table as people have it: texts, blanks, days, several files, and a column that says who holds a row.
 //!
-//! A table is read once, whatever is wrong with it ([`raw`]); then it is settled which rows are used and
-//! whose they are ([`prepared`]), which of them are for testing ([`draw`]), and what features become of the
-//! columns ([`encode`]). A run refuses the first thing that is wrong; a [`Reading`] tells all of them.
+//! A table is read once, whatever is wrong with it (`raw`); then it is settled which rows are used and
+//! whose they are (`prepared`), which of them are for testing (`draw`), and what features become of the
+//! columns (`encode`). A run refuses the first thing that is wrong; a [`Reading`] tells all of them.
 
 mod blocks;
 mod column;
