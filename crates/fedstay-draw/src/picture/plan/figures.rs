@@ -19,7 +19,9 @@ pub fn gains_figure(found: &Findings) -> Figure {
     // From the bottom up, so that who gains most stands at the top.
     owners.sort_by(|a, b| gain(a).total_cmp(&gain(b)));
     let owners = owners.split_off(owners.len().saturating_sub(MOST));
+    let ends = owners.iter().filter_map(|owner| owner.gain);
     let mut panel = Panel {
+        x_range: range(ends.chain([Interval { value: 0.0, low: 0.0, high: 0.0 }]), measure),
         y_categories: owners.iter().map(|owner| owner.name.clone()).collect(),
         height: Some(ROW * owners.len().max(2) as f64),
         y_range: Some((-0.6, owners.len().max(1) as f64 - 0.4)),
@@ -75,6 +77,8 @@ pub fn ways_figure(found: &Findings) -> Figure {
         format!("{} that members end with, on average", axis(measure)),
         vec![String::new(); ways.len()],
     );
+    let means = ways.iter().filter_map(|one| one.measures.get(&*measure.name).copied());
+    ends.x_range = range(means, measure);
     let mut points = Vec::new();
     for (place, one) in ways.iter().enumerate() {
         let Some(mean) = one.measures.get(&*measure.name) else { continue };
@@ -89,6 +93,17 @@ pub fn ways_figure(found: &Findings) -> Figure {
     }
     .with(leaving)
     .with(ends)
+}
+
+/// From a little below the lowest end of all intervals to a little above the highest.
+fn range(all: impl Iterator<Item = Interval>, measure: &Measure) -> Option<(f64, f64)> {
+    let ends = all.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), of| {
+        (low.min(of.low), high.max(of.high))
+    });
+    let (low, high) = (measure.scale() * ends.0, measure.scale() * ends.1);
+    let air = 0.04 * (high - low);
+    // Of an error of which nothing is known, the ends are beyond any number.
+    (air.is_finite() && high < 1e299).then_some((low - air, high + air))
 }
 
 /// A line from one end of an interval to the other.

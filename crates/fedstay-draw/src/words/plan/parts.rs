@@ -166,12 +166,14 @@ pub fn method(found: &Findings) -> Vec<String> {
         format!(
             "A member has its target when the model's loss on its {} rows is at most {}. Whoever has its \
              target leaves for good and takes its rows along, unless the way prevents it.",
-            method.decides_on_rows, method.epsilon
+            method.decides_on_rows,
+            target(&method.epsilon)
         ),
         format!("Ways: {}.", ways.join("; ")),
         format!(
-            "An interval holds the middle 95% of {} repetitions. Each draws the seeds again and every \
-             member's rows again, the same rows for both sides of a difference.",
+            "An interval holds the middle 95% of {} repetitions. Each draws every member's held-back rows \
+             again, the same rows for both sides of a difference. Intervals are widened because rows come \
+             back on several seeds, and where rows are few.",
             method.resamples
         ),
         format!(
@@ -183,4 +185,22 @@ pub fn method(found: &Findings) -> Vec<String> {
          rows of all could give."
             .to_owned(),
     ]
+}
+
+/// What a target loss is: `"1 * alone"` is what a member's own best model has.
+fn target(epsilon: &str) -> String {
+    let (factor, to) = match epsilon.split_once('*') {
+        Some((factor, to)) => (factor.trim(), to.trim()),
+        None => return epsilon.to_owned(),
+    };
+    let what = match to {
+        "alone" => "that of its own best model",
+        "pooled" => "that of one model of all rows",
+        "local" => "what it reaches by itself in as many rounds",
+        other => other,
+    };
+    match factor.parse::<f64>() {
+        Ok(1.0) => what.to_owned(),
+        _ => format!("{factor} times {what}"),
+    }
 }
