@@ -1,9 +1,8 @@
 """Baselines against scikit-learn: the same models of the same rows."""
 
+import fedstay
 import numpy as np
 import pytest
-
-import fedstay
 
 OWNERS = {"north": 400, "south": 260, "east": 300}
 
@@ -15,7 +14,11 @@ def table(path, number, seed=0, decoys=8):
     for place, (owner, rows) in enumerate(OWNERS.items()):
         x = rng.normal(size=(rows, 3 + decoys)) + 0.4 * place
         score = x[:, 0] - 0.7 * x[:, 1] + 0.3 * place * x[:, 2]
-        y = 30 + 4 * score + rng.normal(size=rows) if number else rng.random(rows) < 1 / (1 + np.exp(-score))
+        y = (
+            30 + 4 * score + rng.normal(size=rows)
+            if number
+            else rng.random(rows) < 1 / (1 + np.exp(-score))
+        )
         x = x * 10.0 ** (np.arange(x.shape[1]) % 5 - 2) + 5
         lines += [[owner, *row, float(target)] for row, target in zip(x, y, strict=True)]
     names = ["owner", *(f"x{column}" for column in range(3 + decoys)), "y"]
@@ -46,7 +49,9 @@ def baselines(tmp_path, number):
     if number:
         keys |= {"data.task": "number", "model.kind": "linear-regression", "measure": ["rmse"]}
     made = fedstay.baselines({}, set=keys)
-    return {name: {agent["name"]: agent for agent in agents} for name, agents in made.items()}, lines
+    return {
+        name: {agent["name"]: agent for agent in agents} for name, agents in made.items()
+    }, lines
 
 
 @pytest.mark.parametrize("number", [False, True])

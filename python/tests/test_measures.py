@@ -20,7 +20,9 @@ def table(path, number):
     features = random.normal(size=(400, 2)).astype(np.float32).round(3)
     signal = features @ [1.0, -0.5] + random.normal(size=400)
     targets = (10 + 4 * signal).round(2) if number else (signal > 0.7).astype(int)
-    lines = [f"{o},{x},{y},{t}" for o, (x, y), t in zip(owners, features.tolist(), targets)]
+    lines = [
+        f"{o},{x},{y},{t}" for o, (x, y), t in zip(owners, features.tolist(), targets, strict=True)
+    ]
     path.write_text("\n".join(["owner,x,y,target", *lines]) + "\n")
     return owners, features.astype(float), targets
 
@@ -28,7 +30,7 @@ def table(path, number):
 def held_back(owners, targets, number):
     """Which rows are held back: of every owner and class, an even share in the order of the file."""
     seen, rows = {}, []
-    for owner, target in zip(owners, targets):
+    for owner, target in zip(owners, targets, strict=True):
         key = (owner, 0 if number else target)
         seen[key] = seen.get(key, 0) + 1
         rows.append(math.floor(seen[key] * SHARE) > math.floor((seen[key] - 1) * SHARE))

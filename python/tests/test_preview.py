@@ -57,7 +57,9 @@ def test_stay_runs_under_its_own_previews_unless_another_policy_is_named():
     common = {"weights": START, "step_size": STEP_SIZE, "rounds": 8}
     held = fedstay.simulate(agents(), fedstay.Stay(), **common)
     assert held.left == [] and held.header["previews"] is True
-    named = fedstay.simulate(agents(), "stay", policy=fedstay.Preview(relative=True, pace=0.0), **common)
+    named = fedstay.simulate(
+        agents(), "stay", policy=fedstay.Preview(relative=True, pace=0.0), **common
+    )
     assert named.weights.tolist() == held.weights.tolist()
     alone = fedstay.simulate(agents(), fedstay.Stay(), policy="none", **common)
     assert not alone.header.get("previews")
