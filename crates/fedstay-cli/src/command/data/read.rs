@@ -17,9 +17,10 @@ Examples:
   fedstay data read hospitals.csv --owner site --label died
   # one file for each hospital, and an experiment in which every guess stands
   fedstay data read 'sites/*.csv' --owner file --label died --out hospitals.toml
-  # a number instead of classes; what the answer would be given away by
-  fedstay data read stays.parquet --owner clinic --label days --task number \\
-    --set 'data.leave_out=[\"discharged\"]'
+  # a number instead of classes
+  fedstay data read stays.parquet --owner clinic --label days --task number
+  # without a column that gives the answer away
+  fedstay data read s.csv --label days --set 'data.leave_out=[\"discharged\"]'
 
 Nothing is trained. What is wrong is listed all at once, with what to type.";
 
