@@ -21,6 +21,7 @@ __all__ = [
     "Sweep",
     "__version__",
     "asks_of_agents",
+    "baselines",
     "complete_policy",
     "complete_rule",
     "draw",
