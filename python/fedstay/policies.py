@@ -82,7 +82,7 @@ class Preview(Policy):
     cap: no preview is farther from the model than this many times the way that has come so far.
     smoothness: a constant H such that every loss is H-smooth, where it is known.
     relative: whether delta, margin and pace are shares of how far above its target loss an agent was at
-        first, instead of losses.
+        first, instead of losses; None leaves it to the rule (`stay` says yes, all others no).
 
     >>> import fedstay
     >>> server = fedstay.Server([0.0], "fedavg", 1.0, policy=fedstay.Preview(delta=0.1, pace=0.0))
@@ -101,7 +101,7 @@ class Preview(Policy):
     until: Literal["rounds", "content"] = "rounds"
     cap: float = 1.0
     smoothness: float | None = None
-    relative: bool = False
+    relative: bool | None = None
 
 
 #: A policy as an object, by name, or as a dict as in TOML.
