@@ -88,7 +88,8 @@ def test_everybody_has_every_baseline_on_rows_that_are_held_back(tmp_path):
     for agents in made.values():
         assert sorted(agents) == sorted(OWNERS)
     for owner in OWNERS:
-        constant, alone, pooled = (made[name][owner]["held_back"] for name in made)
+        names = ("constant", "alone", "pooled")
+        constant, alone, pooled = (made[name][owner]["held_back"] for name in names)
         assert constant["measures"]["auroc"]["value"] == 0.5
         assert max(alone["loss"], pooled["loss"]) < constant["loss"]
 
